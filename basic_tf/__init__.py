@@ -1,0 +1,24 @@
+"""BASIC (Pham et al. 2021) in Keras 3 and TensorFlow."""
+
+import os
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+__version__ = "0.1.0"
+
+
+def load(workdir):
+    """Loads a trained run: model, tokenizer and preprocessing together.
+
+    Args:
+        workdir: folder of a run of `experiments.train`.
+
+    Returns:
+        `training.loop.LoadedRun`.
+
+    Raises:
+        FileNotFoundError: if the folder holds no run with a complete checkpoint.
+    """
+    from basic_tf.training import loop  # TensorFlow takes seconds to import
+
+    return loop.load(workdir)

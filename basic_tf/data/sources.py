@@ -1,0 +1,172 @@
+"""Where examples come from: `tfds:NAME[/CONFIG]:SPLIT` and `csv:FILE`."""
+
+import collections
+import csv
+import dataclasses
+import pathlib
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_datasets as tfds
+from absl import logging
+
+from basic_tf.data import (
+    glyphs,  # noqa: F401 (registers the builder)
+    preprocessing,
+)
+
+IMAGE_COLUMNS = ("image", "filepath", "path", "image_path", "file", "filename")
+CAPTION_COLUMNS = ("caption", "title", "text", "description")
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """Pairs of image and caption, with random access.
+
+    Attributes:
+        images: N encoded images (bytes), or N paths where `are_paths`.
+        captions: N strings.
+        label: N class indices into `label_names`, or empty.
+        labels: N lists of class indices (an image may carry several), or empty.
+        label_names: names of the classes, in the order of their indices.
+        are_paths: whether `images` are paths of files.
+        pixels: `[N, S, S, 3]` uint8, the images decoded (`batches.keep_pixels`), or
+        None.
+    """
+
+    images: list
+    captions: list
+    label: list = dataclasses.field(default_factory=list)
+    labels: list = dataclasses.field(default_factory=list)
+    label_names: list = dataclasses.field(default_factory=list)
+    are_paths: bool = False
+    pixels: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.images)
+
+    def select(self, keep):
+        """The examples whose entry in `keep`, N booleans, is true."""
+
+        def pick(values):
+            return [v for v, kept in zip(values, keep, strict=True) if kept]
+
+        per_example = ("images", "captions", "label", "labels")
+        return dataclasses.replace(
+            self,
+            **{
+                field: pick(getattr(self, field))
+                for field in per_example
+                if getattr(self, field)
+            },
+        )
+
+
+def load(source, data_dir=None):
+    """Reads a source whole (images of a `csv` stay on disk until they are needed).
+
+    Args:
+        source: `"tfds:NAME[/CONFIG]:SPLIT"` or `"csv:FILE"`.
+        data_dir: where TFDS keeps its data sets; its own default when None.
+
+    Returns:
+        `Examples`.
+
+    Raises:
+        ValueError: for another syntax, an unknown data set or split, a `csv` without
+        the
+            columns or without a usable row; the message says what would do.
+        FileNotFoundError: if the `csv` file does not exist.
+    """
+    kind, _, rest = source.partition(":")
+    if kind == "csv" and rest:
+        return _load_csv(pathlib.Path(rest))
+    if kind == "tfds" and rest.count(":") == 1:
+        return _load_tfds(*rest.split(":"), data_dir)
+    raise ValueError(
+        f"source {source!r} is neither tfds:NAME[/CONFIG]:SPLIT nor csv:FILE"
+    )
+
+
+def _load_tfds(name, split, data_dir):
+    try:
+        builder = tfds.builder(name, data_dir=data_dir or None)
+    except (tfds.core.DatasetNotFoundError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(f"no TFDS data set {name!r}: {reason}") from error
+    builder.download_and_prepare()
+    if split not in builder.info.splits:
+        known = ", ".join(builder.info.splits)
+        raise ValueError(f"{name} has no split {split!r}; it has {known}")
+    features = builder.info.features
+    dataset = builder.as_dataset(
+        split=split, decoders={"image": tfds.decode.SkipDecoding()}, shuffle_files=False
+    )
+    columns = collections.defaultdict(list)
+    for chunk in dataset.ragged_batch(4096):  # row by row takes twenty times as long
+        for name, values in chunk.items():
+            is_ragged = isinstance(values, tf.RaggedTensor)
+            columns[name] += values.to_list() if is_ragged else list(values.numpy())
+    class_names = features["label"].names if "label" in features else []
+    label = [int(index) for index in columns["label"]]
+    return Examples(
+        images=columns["image"],
+        captions=[caption.decode() for caption in columns["caption"]]
+        or [class_names[index] for index in label],
+        label=label,
+        labels=columns["labels"] or [[index] for index in label],
+        label_names=class_names,
+    )
+
+
+def _load_csv(path):
+    rows, columns = _read_table(path)
+    image_column = _find_column(path, columns, IMAGE_COLUMNS, "image path")
+    caption_column = _find_column(path, columns, CAPTION_COLUMNS, "caption")
+    images, captions, dropped = [], [], collections.Counter()
+    for number, row in enumerate(rows, start=2):
+        image = path.parent / (row[image_column] or "")  # paths are beside the file
+        reason = _why_unusable(image)
+        if reason:
+            dropped[reason] += 1
+            logging.warning("%s row %d: %s: %s", path, number, image, reason)
+            continue
+        images.append(str(image))
+        captions.append(row[caption_column] or "")
+    if dropped:
+        counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
+        logging.warning("%s: dropped of %d rows: %s", path, len(rows), counts)
+    if not images:
+        raise ValueError(f"{path}: none of its {len(rows)} rows has a readable image")
+    return Examples(images=images, captions=captions, are_paths=True)
+
+
+def _read_table(path):
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        head = file.readline()
+        delimiter = max(",\t;|", key=head.count)
+        file.seek(0)
+        reader = csv.DictReader(file, delimiter=delimiter)
+        rows = [row for row in reader if any(row.values())]
+        return rows, reader.fieldnames or []
+
+
+def _find_column(path, columns, candidates, what):
+    for column in columns:
+        if column.strip().lower() in candidates:
+            return column
+    raise ValueError(
+        f"{path} has no {what} column: its columns are {', '.join(columns) or 'none'}; "
+        f"one of {', '.join(candidates)} is needed"
+    )
+
+
+def _why_unusable(path):
+    """A reason, or None for an image that can be decoded."""
+    if not path.is_file():
+        return "missing image"
+    try:
+        preprocessing.decode_image(tf.constant(path.read_bytes()))
+    except tf.errors.InvalidArgumentError:
+        return "undecodable image"
+    return None

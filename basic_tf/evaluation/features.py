@@ -1,0 +1,25 @@
+"""Embeddings of whole sets of images."""
+
+import numpy as np
+import tensorflow as tf
+
+from basic_tf.data import batches
+
+
+def embed_images(model, examples, image_size, batch_size=256):
+    """Embeds all images in their order, each once.
+
+    Args:
+        model: `DualEncoder`; its statistics stay as they are.
+        examples: `sources.Examples`.
+        image_size: side in pixels of the images that the model takes.
+        batch_size: images at a time.
+
+    Returns:
+        `[N, D]` float32 unit vectors.
+    """
+    encode = tf.function(
+        model.encode_image, reduce_retracing=True, jit_compile=False, autograph=False
+    )
+    dataset = batches.evaluation_batches(examples, image_size, batch_size)
+    return np.concatenate([encode(images).numpy() for images in dataset])

@@ -1,0 +1,290 @@
+"""The report of an evaluated run: `report.json` for programs, `report.html` for people.
+
+The page is one file that loads nothing: pictures are `data:` URIs, and every text from
+the run is escaped.
+"""
+
+import dataclasses
+import json
+import pathlib
+import shlex
+
+import jinja2
+import numpy as np
+
+import basic_tf
+from basic_tf import memory
+from basic_tf.data import batches
+from basic_tf.evaluation import confusion, report_plots, tasks
+
+MATRIX_CLASSES = 40  # beyond, a confusion matrix is too large to read
+NUM_PAIRS = 15
+NUM_RIGHT, NUM_WRONG = 6, 10
+MAX_IMAGE_SIZE = 64
+SEED = 0  # of the choice of examples to show
+TRAIN_KEYS = (
+    "seconds",
+    "examples_per_second",
+    "input_examples_per_second",
+    "cpu_utilization",
+    "phases",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunOutcome:
+    """A run and how it did.
+
+    Attributes:
+        workdir: folder of the run.
+        run: `loop.LoadedRun`.
+        results: `{name of the task: zero_shot.ZeroShotResult}`.
+        rows: rows of its `metrics.jsonl`.
+        training: content of its `train.json`.
+    """
+
+    workdir: str
+    run: object
+    results: dict
+    rows: list
+    training: dict
+
+
+def write(output_dir, outcome, compared=None):
+    """Writes `report.json` and `report.html`, each whole or not at all.
+
+    Args:
+        output_dir: folder, made when missing.
+        outcome: `RunOutcome`.
+        compared: another one to show beside it; `"scratch"` in `report.json`.
+
+    Returns:
+        The content of `report.json`.
+    """
+    page = render(outcome, compared, output_dir)
+    content = _numbers(outcome)
+    if compared:
+        content["scratch"] = _numbers(compared)
+    text = json.dumps(content, indent=2)
+    output_dir = pathlib.Path(output_dir)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    for name, whole in {"report.json": text, "report.html": page}.items():
+        partial = output_dir / f"{name}.partial"
+        partial.write_text(whole, encoding="utf-8")
+        partial.replace(output_dir / name)
+    return json.loads(text)
+
+
+def render(outcome, compared=None, output_dir=None):
+    """The page as a string; arguments as those of `write`."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "percent": lambda share: f"{100 * share:.1f}%",
+        "points": lambda share: f"{100 * share:+.1f}".replace("-", "\N{MINUS SIGN}"),
+        "count": lambda number: f"{number:,.0f}",
+        "duration": _duration,
+    }
+    outcomes = [outcome, compared] if compared else [outcome]
+    size = min(outcome.run.image_size, MAX_IMAGE_SIZE)
+    return environment.get_template("report.html.jinja").render(
+        version=basic_tf.__version__,
+        runs=[_run(*pair) for pair in zip(outcomes, _names(outcomes), strict=True)],
+        splits=_splits(outcomes),
+        tasks=[_task(name, result, size) for name, result in outcome.results.items()],
+        matrix_classes=MATRIX_CLASSES,
+        commands=_commands(outcomes, output_dir),
+    )
+
+
+def _numbers(outcome):
+    """One run's part of `report.json`."""
+    training = outcome.training
+    return {
+        "zero_shot": {name: r.metrics for name, r in outcome.results.items()},
+        "train": {key: training[key] for key in TRAIN_KEYS},
+        "peak_memory_mb": _peak_memory_mb(outcome),
+        "parameters": training["parameters"],
+        "config": _configuration(outcome),
+    }
+
+
+def _peak_memory_mb(outcome):
+    """Of the training and of this process, the larger."""
+    return max(outcome.training["peak_memory_mb"], memory.peak_memory_mb())
+
+
+def _configuration(outcome):
+    return json.loads(outcome.run.config.to_json_best_effort())
+
+
+def _names(outcomes):
+    """Short names of the runs, that differ."""
+    names = [pathlib.Path(outcome.workdir).resolve().name for outcome in outcomes]
+    return (
+        names if len(set(names)) == len(names) else [str(o.workdir) for o in outcomes]
+    )
+
+
+def _run(outcome, name):
+    """What the page says about a run and its training."""
+    config = _configuration(outcome)
+    return {
+        "name": name,
+        "workdir": str(outcome.workdir),
+        "config": config,
+        "config_json": json.dumps(config, indent=2, ensure_ascii=False),
+        "training": outcome.training,
+        "peak_memory_mb": _peak_memory_mb(outcome),
+        "phases": _phases(outcome, config),
+        "examples": sum(p["examples"] for p in outcome.training["phases"].values()),
+    }
+
+
+def _phases(outcome, config):
+    phases = []
+    for number, (name, totals) in enumerate(outcome.training["phases"].items()):
+        color = report_plots.COLORS[number % len(report_plots.COLORS)]
+        rows = [row for row in outcome.rows if row["phase"] == name]
+        curves = {}
+        for metric in report_plots.CURVES:
+            with_metric = [row for row in rows if metric in row]
+            if with_metric:
+                curves[metric] = report_plots.curve_uri(with_metric, metric, color)
+        settings = {key: config["phases"][name][key] for key in ("kind", "batch_size")}
+        phases.append(
+            totals | settings | {"name": name, "color": color, "curves": curves}
+        )
+    return phases
+
+
+def _splits(outcomes):
+    """Rows of the table of accuracies: every task, with the metrics of each run."""
+    known = tasks.known_tasks()
+    names = dict.fromkeys(name for outcome in outcomes for name in outcome.results)
+    splits = []
+    for name in names:
+        results = [outcome.results.get(name) for outcome in outcomes]
+        found = next(result.metrics for result in results if result)
+        splits.append(
+            {
+                "name": name,
+                "description": known.get(name, {}).get("description", ""),
+                "num_examples": found["num_examples"],
+                "num_classes": found["num_classes"],
+                "metrics": [result and result.metrics for result in results],
+            }
+        )
+    return splits
+
+
+def _task(name, result, image_size):
+    """What the page shows of a task: its confusions and its gallery."""
+    load = batches.image_loader(result.examples, image_size)
+
+    def image(index):
+        return report_plots.image_uri(load(index))
+
+    # Of equal scores the lower class counts as the better, as in the metrics.
+    ranked = np.argsort(-result.scores, axis=1, kind="stable")
+    labels, predictions = np.asarray(result.labels), ranked[:, 0]
+    is_right = predictions == labels
+    generator = np.random.default_rng(SEED)
+    gallery = []
+    for chosen, limit in ((is_right, NUM_RIGHT), (~is_right, NUM_WRONG)):
+        indices = generator.permutation(np.flatnonzero(chosen))[:limit]
+        gallery += [
+            _prediction(result, ranked[i], i, image(i)) for i in sorted(indices)
+        ]
+    small = len(result.class_names) <= MATRIX_CLASSES
+    return {
+        "name": name,
+        "num_classes": len(result.class_names),
+        "num_wrong": int(np.sum(~is_right)),
+        "image_size": image_size,
+        "matrix": _matrix(result, predictions) if small else None,
+        "pairs": None if small else _pairs(result, predictions, image),
+        "gallery": gallery,
+    }
+
+
+def _prediction(result, ranked, index, image):
+    """One card of the gallery. `ranked`: the classes, best first."""
+    label, scores = result.labels[index], result.scores[index]
+    return {
+        "image": image,
+        "true_name": result.class_names[label],
+        "is_right": bool(ranked[0] == label),
+        "rank": int(np.flatnonzero(ranked == label)[0]) + 1,
+        "true_score": float(scores[label]),
+        "top": [
+            (result.class_names[c], float(scores[c]), bool(c == label))
+            for c in ranked[:5]
+        ],
+    }
+
+
+def _matrix(result, predictions):
+    """Rows `(name, total, [(predicted name, count, share of the row), ...])`."""
+    names = result.class_names
+    matrix = confusion.confusion_matrix(result.labels, predictions, len(names))
+    totals = matrix.sum(axis=1)
+    shares = matrix / np.maximum(totals, 1)[:, None]
+    return [
+        (name, total, list(zip(names, counts, row, strict=True)))
+        for name, total, counts, row in zip(
+            names, totals.tolist(), matrix.tolist(), shares.tolist(), strict=True
+        )
+    ]
+
+
+def _pairs(result, predictions, image):
+    """Rows of the table of confused pairs, each with the image of its first example."""
+    names, labels = result.class_names, np.asarray(result.labels)
+    pairs = []
+    for true, predicted, count, share in confusion.most_confused(
+        labels, predictions, len(names), NUM_PAIRS
+    ):
+        first = np.flatnonzero((labels == true) & (predictions == predicted))[0]
+        pairs.append((names[true], names[predicted], count, share, image(first)))
+    return pairs
+
+
+def _commands(outcomes, output_dir):
+    """`(what it does, command line)` of what leads to this page."""
+    commands = []
+    for outcome in outcomes:
+        config, again = (
+            f"{outcome.workdir}{end}" for end in ("/config.json", "-again")
+        )
+        code = (
+            "import json; from ml_collections import ConfigDict; "
+            "from basic_tf.training import loop; "
+            f"loop.train(ConfigDict(json.load(open({json.dumps(config)}))), "
+            f"{json.dumps(again)})"
+        )
+        commands.append(
+            (f"Train {outcome.workdir} again", shlex.join(["python", "-c", code]))
+        )
+    evaluate = ["python", "-m", "experiments.evaluate"]
+    evaluate += ["--workdir", str(outcomes[0].workdir)]
+    if outcomes[0].results:
+        evaluate += ["--tasks", ",".join(outcomes[0].results)]
+    if len(outcomes) > 1:
+        evaluate += ["--compare_workdir", str(outcomes[1].workdir)]
+    if output_dir and pathlib.Path(output_dir) != pathlib.Path(outcomes[0].workdir):
+        evaluate += ["--output", str(output_dir)]
+    return [*commands, ("Evaluate, and write this page", shlex.join(evaluate))]
+
+
+def _duration(seconds):
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    hours, rest = divmod(round(seconds), 3600)
+    minutes, rest = divmod(rest, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -1,0 +1,63 @@
+"""Pictures of the report as `data:` URIs: images as PNG, learning curves as SVG."""
+
+import base64
+import io
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from PIL import Image
+
+# Okabe and Ito's colours, which all kinds of colour vision tell apart.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+CURVES = {  # metric -> (label of its axis, factor to the label's unit)
+    "loss": ("loss (nats)", 1.0),
+    "accuracy": ("accuracy in the batch (%)", 100.0),
+    "temperature": ("temperature τ", 1.0),
+}
+
+
+def image_uri(pixels):
+    """A PNG of an image.
+
+    Args:
+        pixels: `[H, W, 3]` float in [0, 1].
+    """
+    buffer = io.BytesIO()
+    levels = np.uint8(np.rint(np.asarray(pixels) * 255))
+    Image.fromarray(levels).save(buffer, "PNG", optimize=True)
+    return _uri("image/png", buffer)
+
+
+def curve_uri(rows, metric, color):
+    """An SVG of a metric over the steps of the run.
+
+    Args:
+        rows: rows of `metrics.jsonl` with `"total_step"` and the metric.
+        metric: one of `CURVES`.
+        color: of the curve.
+    """
+    label, factor = CURVES[metric]
+    # No pyplot and no identifiers drawn at random: the same rows give the same bytes.
+    with matplotlib.rc_context({"svg.hashsalt": metric, "font.size": 10}):
+        figure = Figure(figsize=(4.0, 2.5), layout="constrained")
+        axes = figure.add_subplot()
+        axes.plot(
+            [row["total_step"] for row in rows],
+            [factor * row[metric] for row in rows],
+            color=color,
+            marker="o",
+            markersize=3,
+        )
+        axes.set(xlabel="step of the run", ylabel=label)
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.grid(color="#e3e6ea", linewidth=0.8)
+        axes.spines[["top", "right"]].set_visible(False)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return _uri("image/svg+xml", buffer)
+
+
+def _uri(media_type, buffer):
+    return f"data:{media_type};base64,{base64.b64encode(buffer.getvalue()).decode()}"

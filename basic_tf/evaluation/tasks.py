@@ -1,0 +1,58 @@
+"""What can be evaluated: tasks as data (`tasks.json`)."""
+
+import dataclasses
+import json
+import pathlib
+
+import numpy as np
+
+from basic_tf.data import sources
+from basic_tf.evaluation import prompts
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A zero-shot classification task.
+
+    Attributes:
+        name: its key in `tasks.json`.
+        examples: `sources.Examples` of the split.
+        labels: `[N]` int, indices into `class_names`.
+        class_names: the C names to choose from: those that occur in the split.
+        templates: texts with one slot `{}`.
+        description: one line.
+    """
+
+    name: str
+    examples: sources.Examples
+    labels: np.ndarray
+    class_names: list
+    templates: list
+    description: str
+
+
+def known_tasks():
+    """`{name: {"source", "templates", "description"}}` of all tasks."""
+    return json.loads(pathlib.Path(__file__).with_name("tasks.json").read_text())
+
+
+def load_task(name, data_dir=None):
+    """Reads a task's split.
+
+    Raises:
+        ValueError: for an unknown task, naming the known ones.
+    """
+    tasks = known_tasks()
+    if name not in tasks:
+        raise ValueError(f"no task {name!r}; known: {', '.join(tasks)}")
+    task = tasks[name]
+    examples = sources.load(task["source"], data_dir)
+    present, labels = np.unique(examples.label, return_inverse=True)
+    return Task(
+        name=name,
+        examples=examples,
+        labels=labels,
+        class_names=[examples.label_names[index] for index in present],
+        templates=prompts.load_templates(task["templates"]),
+        description=task["description"],
+    )

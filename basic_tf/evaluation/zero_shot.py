@@ -1,0 +1,82 @@
+"""Zero-shot classification by names and prompts (BASIC section 3, CLIP 3.1.4)."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from basic_tf.data import sources
+from basic_tf.evaluation import features, metrics, prompts
+from basic_tf.models import dual_encoder
+
+
+@dataclasses.dataclass(frozen=True)
+class ZeroShotResult:
+    """Outcome of a task.
+
+    Attributes:
+        metrics: see `metrics.classification_metrics`.
+        scores: `[N, C]` float32 cosines.
+        labels: `[N]` int.
+        class_names: C names.
+        examples: `sources.Examples` that were classified.
+    """
+
+    metrics: dict
+    scores: np.ndarray
+    labels: np.ndarray
+    class_names: list
+    examples: sources.Examples
+
+
+def classifier(encode_text, class_names, templates):
+    """Zero-shot classifier weights: normalise each prompt, average, normalise again.
+
+    Args:
+        encode_text: `[N]` list of strings -> `[N, D]` unit vectors.
+        class_names: C names.
+        templates: texts with one slot `{}`.
+
+    Returns:
+        `[C, D]` float32 unit vectors.
+
+    Raises:
+        ValueError: for a template without exactly one slot, or no class.
+    """
+    prompts.check_templates(templates)
+    if not class_names:
+        raise ValueError("no class name to choose from")
+    embeddings = [
+        encode_text([prompts.fill(template, name) for name in class_names])
+        for template in templates
+    ]
+    return dual_encoder.normalize(tf.reduce_mean(tf.stack(embeddings), axis=0)).numpy()
+
+
+def evaluate(run, task, batch_size=256):
+    """Classifies every example of a task once.
+
+    Args:
+        run: `loop.LoadedRun`, or anything with `model`, `tokenizer` and `image_size`.
+        task: `tasks.Task`.
+        batch_size: images at a time; the result does not depend on it.
+
+    Returns:
+        `ZeroShotResult`.
+    """
+
+    def encode_text(texts):
+        return run.model.encode_text(run.tokenizer(tf.constant(texts)))
+
+    weights = classifier(encode_text, task.class_names, task.templates)
+    embeddings = features.embed_images(
+        run.model, task.examples, run.image_size, batch_size
+    )
+    scores = embeddings @ weights.T
+    return ZeroShotResult(
+        metrics.classification_metrics(task.labels, scores),
+        scores,
+        task.labels,
+        task.class_names,
+        task.examples,
+    )

@@ -1,0 +1,40 @@
+"""The shortcut that CoAtNet's blocks share."""
+
+from keras import layers
+
+
+class ResidualBlock(layers.Layer):
+    """What the two kinds of block share: the shortcut `Proj(Pool(x))` of CoAtNet A.2.
+
+    Max pooling where the block has a stride, a 1x1 convolution where the width changes,
+    the identity otherwise.
+    """
+
+    def __init__(self, filters, strides, **kwargs):
+        super().__init__(**kwargs)
+        self.filters = filters
+        self.strides = strides
+
+    def build_shortcut(self, input_shape):
+        self.pool = self.project = None
+        if self.strides > 1:
+            self.pool = layers.MaxPooling2D(self.strides, padding="same", name="pool")
+        if input_shape[-1] != self.filters:
+            self.project = layers.Conv2D(self.filters, 1, name="shortcut")
+            self.project.build(input_shape)
+
+    def shortcut(self, inputs):
+        if self.pool is not None:
+            inputs = self.pool(inputs)
+        return inputs if self.project is None else self.project(inputs)
+
+    def compute_output_shape(self, input_shape):
+        batch, height, width, _ = input_shape
+        height, width = (
+            None if side is None else -(-side // self.strides)
+            for side in (height, width)
+        )
+        return batch, height, width, self.filters
+
+    def get_config(self):
+        return super().get_config() | {"filters": self.filters, "strides": self.strides}

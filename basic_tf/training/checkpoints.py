@@ -1,0 +1,83 @@
+"""Checkpoints of a run: atomic, the newest complete one wins, the last few are kept."""
+
+import pathlib
+
+import tensorflow as tf
+from absl import logging
+
+KEPT = 3
+# What the reader raises for files that are cut off, empty or overwritten.
+_DAMAGES = (IndexError, RuntimeError, ValueError)
+
+
+def save(directory, step, variables):
+    """Writes the checkpoint of a step and drops the oldest beyond `KEPT`.
+
+    The index file, which makes a checkpoint count, is written last.
+
+    Args:
+        directory: folder, made when missing.
+        step: steps of the whole run so far.
+        variables: `{name: tf.Variable}`.
+    """
+    prefix = pathlib.Path(directory) / f"step-{step:08d}"
+    _checkpoint(variables).write(str(prefix))
+    for old in _prefixes(directory)[KEPT:]:
+        for file in old.parent.glob(f"{old.name}.*"):
+            file.unlink()
+
+
+def read(directory, names):
+    """Values of a few variables in the newest checkpoint that can be read.
+
+    Returns:
+        `(prefix, {name: array})`, or `(None, {})` without a complete checkpoint. One
+        that is damaged is named in a warning and passed over.
+    """
+    for prefix in _prefixes(directory):
+        try:
+            reader = tf.train.load_checkpoint(str(prefix))
+            for name in reader.get_variable_to_shape_map():
+                reader.get_tensor(name)  # checks the bytes of every tensor
+        except (*_DAMAGES, tf.errors.OpError) as error:
+            reason = str(error).splitlines()[0]
+            logging.warning("%s is damaged and was passed over: %s", prefix, reason)
+            continue
+        return prefix, {name: reader.get_tensor(_key(name)) for name in names}
+    return None, {}
+
+
+def restore(prefix, variables):
+    """Sets `variables`, `{name: tf.Variable}`, from a checkpoint.
+
+    Raises:
+        ValueError: naming the variables that the checkpoint lacks or holds with another
+            shape; then nothing is set.
+    """
+    stored = tf.train.load_checkpoint(str(prefix)).get_variable_to_shape_map()
+    wrong = [
+        f"{name} {tuple(variable.shape)} (stored: {stored.get(_key(name))})"
+        for name, variable in variables.items()
+        if stored.get(_key(name)) != list(variable.shape)
+    ]
+    if wrong:
+        raise ValueError(f"{prefix} does not fit this model: {', '.join(wrong)}")
+    _checkpoint(variables).read(str(prefix)).expect_partial()
+
+
+def _prefixes(directory):
+    """Checkpoints with an index file, newest first."""
+    indices = pathlib.Path(directory).glob("step-*.index")
+    return sorted((index.with_suffix("") for index in indices), reverse=True)
+
+
+def _checkpoint(variables):
+    # A flat dictionary by path: Keras models in `tf.train.Checkpoint(model=...)` lose
+    # the variables of layers that sit in lists.
+    return tf.train.Checkpoint(**variables)
+
+
+def _key(name):
+    """The key of a variable in the files, where TensorFlow escapes `.` and `/`."""
+    escaped = name.replace(".", "..").replace("/", ".S")
+    return f"{escaped}/.ATTRIBUTES/VARIABLE_VALUE"

@@ -1,0 +1,292 @@
+"""A run: build from a configuration, train its phases, checkpoint, resume, load."""
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import pathlib
+import time
+
+import keras
+import tensorflow as tf
+from absl import logging
+from ml_collections import ConfigDict
+
+from basic_tf.data import batches, sources
+from basic_tf.data import tokenizer as tokenizers
+from basic_tf.models import zoo
+from basic_tf.training import checkpoints, phases
+from basic_tf.training.run_log import RunLog, StepWatch, summarize
+
+
+@dataclasses.dataclass
+class RunState:
+    """How far a run has come: the part of a checkpoint that is not weights.
+
+    Attributes:
+        phase: index of the current phase.
+        step: steps done in it.
+        total_step: steps done in the run.
+        seconds: wall time of those steps.
+        cpu_seconds: processor time of those steps, all cores together.
+    """
+
+    phase: int = 0
+    step: int = 0
+    total_step: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    @classmethod
+    def names(cls):
+        return [f"state/{field.name}" for field in dataclasses.fields(cls)]
+
+    @classmethod
+    def from_stored(cls, stored):
+        """From what `variables` put into a checkpoint; a fresh state from nothing."""
+        fields = {field.name: field.type for field in dataclasses.fields(cls)}
+        return cls(
+            **{
+                name: kind(stored[f"state/{name}"])
+                for name, kind in fields.items()
+                if stored
+            }
+        )
+
+    def variables(self):
+        return {
+            f"state/{name}": tf.Variable(value, dtype=tf.float64)
+            for name, value in dataclasses.asdict(self).items()
+        }
+
+    def advance(self, seconds, cpu_seconds):
+        """Counts one step."""
+        self.step += 1
+        self.total_step += 1
+        self.seconds += seconds
+        self.cpu_seconds += cpu_seconds
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedRun:
+    """A trained model with what belongs to it.
+
+    Attributes:
+        model: `DualEncoder`.
+        tokenizer: `Tokenizer`.
+        config: `ConfigDict` of the run.
+        image_size: side in pixels of the images that the model takes.
+        label_names: names of the classes of the training examples, if they had any.
+    """
+
+    model: keras.Model
+    tokenizer: tokenizers.Tokenizer
+    config: ConfigDict
+    image_size: int
+    label_names: list
+
+
+def load(workdir):
+    """Loads the newest complete checkpoint of a run.
+
+    Raises:
+        FileNotFoundError: if the folder holds no run, or no checkpoint yet.
+    """
+    workdir = pathlib.Path(workdir)
+    if not (workdir / "config.json").is_file():
+        raise FileNotFoundError(f"{workdir} holds no run: it has no config.json")
+    config = ConfigDict(json.loads((workdir / "config.json").read_text()))
+    prefix, _ = checkpoints.read(workdir / "checkpoints", ())
+    if prefix is None:
+        raise FileNotFoundError(f"{workdir}/checkpoints holds no complete checkpoint")
+    tokenizer = tokenizers.Tokenizer(
+        (workdir / "tokenizer.model").read_bytes(),
+        config.model.text_encoder.max_length,
+    )
+    model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
+    checkpoints.restore(
+        prefix,
+        {f"model/{variable.path}": variable.value for variable in model.variables},
+    )
+    return LoadedRun(
+        model=model,
+        tokenizer=tokenizer,
+        config=config,
+        image_size=config.model.image_encoder.image_size,
+        label_names=json.loads((workdir / "labels.json").read_text()),
+    )
+
+
+def train(config, workdir):
+    """Trains a run, or goes on with one that was interrupted, to its last step.
+
+    A run that resumes is bit for bit the one that was never interrupted.
+
+    Args:
+        config: `ConfigDict`; see `experiments/configs/glyphs.py` for its fields.
+        workdir: folder of the run, made when missing.
+
+    Raises:
+        ValueError: if the folder belongs to a run of another configuration or is in use
+            by another process, or if the configuration cannot be trained.
+        FloatingPointError: at the first step whose loss is not finite.
+    """
+    workdir = pathlib.Path(workdir)
+    workdir.mkdir(parents=True, exist_ok=True)
+    with exclusive(workdir):
+        _claim(workdir, config)
+        _train_phases(config, workdir)
+
+
+def _train_phases(config, workdir):
+    examples, tokenizer = load_data(config, workdir)
+    # Only now: preparing a data set for the first time draws random numbers, too.
+    keras.utils.set_random_seed(config.seed)
+    model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
+    prefix, stored = checkpoints.read(workdir / "checkpoints", RunState.names())
+    state = RunState.from_stored(stored)
+    log = RunLog(workdir, state)
+    phase = None
+    if prefix:
+        checkpoints.restore(prefix, _model_variables(model))
+        logging.info("going on from %s", prefix)
+    while state.phase < len(config.phase_order):
+        name = config.phase_order[state.phase]
+        keras.utils.set_random_seed(config.seed + 1 + state.phase)
+        phase = phases.make_phase(
+            name,
+            config.phases[name],
+            model,
+            examples,
+            tokenizer,
+            config.model.image_encoder.image_size,
+            config.seed + state.phase,
+        )
+        if state.step:
+            checkpoints.restore(prefix, phase.variables())
+        _run_phase(phase, config, workdir, state, log)
+        state.phase, state.step = state.phase + 1, 0
+        _save(workdir, state, _model_variables(model))
+    if phase is None:
+        print(f"{workdir} is trained to its last step already")
+        return
+    summary = summarize(workdir) | {
+        "input_examples_per_second": input_examples_per_second(phase),
+        "parameters": {
+            "image_encoder": zoo.count_parameters(model.image_encoder),
+            "text_encoder": zoo.count_parameters(model.text_encoder),
+        },
+    }
+    _write_whole(workdir / "train.json", json.dumps(summary, indent=2).encode())
+
+
+def input_examples_per_second(phase, seconds=3.0):
+    """Speed of a phase's input pipeline alone, with nothing training beside it."""
+    pipeline = iter(phase.make_batches(0, 1_000_000))
+    for _ in range(4):  # past the start of the pipeline and what it had prefetched
+        next(pipeline)
+    start, count = time.perf_counter(), 0
+    while time.perf_counter() - start < seconds:
+        next(pipeline)
+        count += phase.batch_size
+    return round(count / (time.perf_counter() - start), 1)
+
+
+def _run_phase(phase, config, workdir, state, log):
+    def save():
+        _save(workdir, state, phase.variables())
+
+    watch = StepWatch(phase, log, config.log_every, config.checkpoint_every, save)
+    try:
+        phase.trainer.fit(
+            phase.make_batches(state.step, phase.steps),
+            steps_per_epoch=phase.steps - state.step,
+            callbacks=[watch],
+            shuffle=False,  # the batches are shuffled already
+            verbose=0,
+        )
+    except KeyboardInterrupt:
+        save()
+        print(f"stopped at step {state.step} of {phase.name}; the same command goes on")
+        raise
+
+
+def _save(workdir, state, variables):
+    checkpoints.save(
+        workdir / "checkpoints", state.total_step, variables | state.variables()
+    )
+
+
+def _model_variables(model):
+    return {f"model/{variable.path}": variable.value for variable in model.variables}
+
+
+def load_data(config, workdir):
+    """Training examples without the captions that are too long, and the tokenizer."""
+    examples = sources.load(config.data.train, config.data.data_dir)
+    path = workdir / "tokenizer.model"
+    if not path.is_file():
+        model = tokenizers.train(examples.captions, config.tokenizer.vocabulary_size)
+        _write_whole(path, model)
+    names = [examples.label_names[index] for index in sorted(set(examples.label))]
+    _write_whole(workdir / "labels.json", json.dumps(names).encode())
+    max_length = config.model.text_encoder.max_length
+    tokenizer = tokenizers.Tokenizer(path.read_bytes(), max_length)
+    keep = tokenizer.lengths(examples.captions).numpy() <= max_length
+    logging.info(
+        "%s: %d examples, %d dropped for captions of more than %d tokens; %d pieces",
+        config.data.train, len(examples), (~keep).sum(), max_length,
+        tokenizer.vocabulary_size,
+    )  # fmt: skip
+    image_size = config.model.image_encoder.image_size
+    return batches.keep_pixels(examples.select(keep), image_size), tokenizer
+
+
+@contextlib.contextmanager
+def exclusive(workdir):
+    """Holds the folder for this process; the lock ends with it, however it ends."""
+    with (workdir / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"another process is training in {workdir}") from None
+        yield
+
+
+def _claim(workdir, config):
+    """Writes the configuration, or checks it against the run that is there."""
+    path = workdir / "config.json"
+    if not path.is_file():
+        _write_whole(path, config.to_json_best_effort(indent=2).encode())
+        return
+    there = _flatten(json.loads(path.read_text()))
+    ours = _flatten(json.loads(config.to_json_best_effort()))
+    differing = [
+        f"{key} (there {there.get(key)}, now {ours.get(key)})"
+        for key in sorted(there.keys() | ours.keys())
+        if there.get(key) != ours.get(key)
+    ]
+    if differing:
+        raise ValueError(
+            f"{workdir} holds a run of another configuration: {', '.join(differing)}; "
+            "use another workdir"
+        )
+
+
+def _flatten(tree, prefix=""):
+    if not isinstance(tree, dict):
+        return {prefix: tree}
+    return {
+        key: value
+        for name, branch in tree.items()
+        for key, value in _flatten(
+            branch, f"{prefix}.{name}" if prefix else name
+        ).items()
+    }
+
+
+def _write_whole(path, content):
+    """Writes a file so that a kill leaves all of it or nothing."""
+    temporary = path.with_suffix(".partial")
+    temporary.write_bytes(content)
+    temporary.rename(path)

@@ -1,0 +1,151 @@
+"""What a run writes while it trains: `metrics.jsonl`, TensorBoard events, progress."""
+
+import json
+import math
+import os
+import pathlib
+import time
+
+import keras
+import tensorflow as tf
+
+from basic_tf import memory
+
+
+class RunLog:
+    """The log of a run, over all its phases and resumptions.
+
+    A row of `metrics.jsonl` is `{"phase", "step" (in the phase), "total_step",
+    "examples" (of the phase), "seconds", "cpu_seconds" (of the run, training alone),
+    "peak_memory_mb", ...}` with the trainer's metrics averaged since the row before.
+
+    Args:
+        workdir: folder of the run.
+        state: `RunState`; its total step is where the log goes on. Rows after it, which
+            an interrupted run wrote but did not save, are dropped.
+    """
+
+    def __init__(self, workdir, state):
+        self.state = state
+        self._path = pathlib.Path(workdir) / "metrics.jsonl"
+        rows = [r for r in read_rows(workdir) if r["total_step"] <= state.total_step]
+        self._path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self._events = tf.summary.create_file_writer(str(self._path.parent / "events"))
+
+    def write(self, phase, metrics):
+        """Writes a row for the current step, and a line for whoever is watching."""
+        state = self.state
+        row = {
+            "phase": phase.name,
+            "step": state.step,
+            "total_step": state.total_step,
+            "examples": state.step * phase.batch_size,
+            "seconds": round(state.seconds, 3),
+            "cpu_seconds": round(state.cpu_seconds, 3),
+            "peak_memory_mb": memory.peak_memory_mb(),
+        } | {name: float(value) for name, value in metrics.items()}
+        with self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        with self._events.as_default(step=state.total_step):
+            for name, value in metrics.items():
+                tf.summary.scalar(f"{phase.name}/{name}", value)
+        self._events.flush()
+        return row
+
+
+class StepWatch(keras.callbacks.Callback):
+    """Counts, times and logs the steps of a phase under `fit`, and saves checkpoints.
+
+    Args:
+        phase: `phases.Phase`.
+        log: `RunLog`.
+        log_every: steps between rows.
+        save_every: steps between checkpoints.
+        save: called without arguments to write one.
+    """
+
+    def __init__(self, phase, log, log_every, save_every, save):
+        super().__init__()
+        self.phase, self.log, self.save = phase, log, save
+        self.log_every, self.save_every = log_every, save_every
+
+    def on_train_begin(self, logs=None):
+        self._clock = time.perf_counter(), time.process_time()
+        self._last_row = None
+
+    def on_train_batch_end(self, batch, logs=None):
+        state, phase = self.log.state, self.phase
+        wall, cpu = time.perf_counter(), time.process_time()
+        state.advance(wall - self._clock[0], cpu - self._clock[1])
+        self._clock = wall, cpu
+        if not math.isfinite(logs["loss"]):
+            raise FloatingPointError(
+                f"loss is {logs['loss']} at step {state.step} of phase {phase.name} "
+                f"(step {state.total_step} of the run); the last checkpoint is kept"
+            )
+        is_last = state.step == phase.steps
+        if is_last or state.step % self.log_every == 0:
+            row = self.log.write(phase, logs)
+            print(self._progress(row), flush=True)
+            self.model.reset_metrics()
+        if state.step % self.save_every == 0 and not is_last:
+            self.save()
+        self._clock = time.perf_counter(), time.process_time()
+
+    def _progress(self, row):
+        before = self._last_row or {"examples": 0, "seconds": 0, "step": 0}
+        self._last_row = row
+        examples = row["examples"] - before["examples"]
+        rate = examples / max(row["seconds"] - before["seconds"], 1e-9)
+        left = (
+            (self.phase.steps - row["step"]) * self.phase.batch_size / max(rate, 1e-9)
+        )
+        metrics = "  ".join(
+            f"{name} {row[name]:.4f}" for name in self.phase.trainer.metric_names
+        )
+        return (
+            f"{self.phase.name} {row['step']}/{self.phase.steps}  {metrics}  "
+            f"{rate:.0f} examples/s  {left:.0f} s left"
+        )
+
+
+def read_rows(workdir):
+    """Rows of a run's `metrics.jsonl`; a last line cut off by a kill is left out."""
+    path = pathlib.Path(workdir) / "metrics.jsonl"
+    if not path.is_file():
+        return []
+    lines = path.read_text().splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def summarize(workdir):
+    """Totals of a run from its rows.
+
+    Returns:
+        `{"seconds", "examples_per_second", "cpu_utilization", "peak_memory_mb",
+        "phases": {name: {"steps", "examples", "seconds", "examples_per_second"}}}`;
+        `cpu_utilization` is the share of all cores that was busy while training.
+    """
+    rows = read_rows(workdir)
+    phases, start = {}, 0.0
+    for row in rows:  # the last row of each phase stays
+        phases[row["phase"]] = row
+    summary = {}
+    for name, row in phases.items():
+        seconds = row["seconds"] - start
+        start = row["seconds"]
+        summary[name] = {
+            "steps": row["step"],
+            "examples": row["examples"],
+            "seconds": round(seconds, 1),
+            "examples_per_second": round(row["examples"] / seconds, 1),
+        }
+    seconds = rows[-1]["seconds"]
+    examples = sum(phase["examples"] for phase in summary.values())
+    return {
+        "seconds": round(seconds, 1),
+        "examples_per_second": round(examples / seconds, 1),
+        "cpu_utilization": round(rows[-1]["cpu_seconds"] / seconds / os.cpu_count(), 3),
+        "peak_memory_mb": max(row["peak_memory_mb"] for row in rows),
+        "phases": summary,
+    }

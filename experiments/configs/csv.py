@@ -1,0 +1,42 @@
+"""A dual encoder on your own pairs: `csv.py:FILE`, a table of image paths and captions.
+
+Trains both encoders contrastively. The table needs a column `image` (or `filepath`,
+`path`, `file`) with paths relative to the table, and a column `caption` (or `title`,
+`text`).
+"""
+
+from ml_collections import ConfigDict
+
+from basic_tf.models import zoo
+
+
+def get_config(argument=""):
+    if not argument:
+        raise ValueError("name the table: --config experiments/configs/csv.py:FILE")
+    config = ConfigDict()
+    config.seed = 0
+    config.data = {"train": f"csv:{argument}", "data_dir": ""}
+    config.tokenizer = {"vocabulary_size": 8000}
+    config.model = zoo.configuration("basic_nano")
+    config.model.image_encoder.image_size = 64
+    config.model.text_encoder.max_length = 64
+    config.log_every = 20
+    config.checkpoint_every = 200
+    config.evaluation = {"tasks": ()}
+    config.phase_order = ("joint",)
+    config.phases = {
+        "joint": {
+            "kind": "contrastive",
+            "steps": 2000,
+            "batch_size": 256,
+            "learning_rate": 2e-3,
+            "min_learning_rate": 2e-5,
+            "warmup_steps": 100,
+            "decay": 0.01,
+            "augmentation": {"max_zoom": 0.1, "max_shift": 0.05},
+            "label_weighting": "uniform",
+            "train": ".",
+            "exclude_equal_captions": False,
+        }
+    }
+    return config

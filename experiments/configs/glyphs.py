@@ -1,0 +1,88 @@
+"""BASIC in three phases on the embedded glyphs, sized for two CPU cores.
+
+`glyphs.py` or `glyphs.py:nano` trains in the paper's three phases; `glyphs.py:scratch`
+trains both encoders contrastively from scratch for about the same time.
+"""
+
+from ml_collections import ConfigDict
+
+from basic_tf.models import zoo
+
+AUGMENTATION = {
+    "max_rotation": 8.0,
+    "max_shear": 0.15,
+    "max_zoom": 0.15,
+    "max_shift": 0.06,
+}
+
+
+def get_config(argument="nano"):
+    arguments = {"nano": _three_phases, "scratch": _from_scratch}
+    if argument not in arguments:
+        raise ValueError(f"glyphs.py:{argument}: use one of {', '.join(arguments)}")
+    config = ConfigDict()
+    config.seed = 0
+    config.data = {"train": "tfds:glyphs/concepts:train", "data_dir": ""}
+    config.tokenizer = {"vocabulary_size": 400}
+    config.model = zoo.configuration("basic_nano")
+    config.log_every = 50
+    config.checkpoint_every = 500
+    config.evaluation = {
+        "tasks": ("validation", "serif", "phosphor", "remix", "digits", "colors")
+    }
+    phases = arguments[argument]()
+    config.phase_order = tuple(phases)
+    config.phases = phases
+    return config
+
+
+def _three_phases():
+    return {
+        "pretrain": _phase(
+            "supervised", steps=1600, batch_size=128, learning_rate=6e-3
+        ),
+        "text": _phase(
+            "contrastive",
+            steps=300,
+            batch_size=512,
+            train="text_encoder|log_scale",
+            augmentation={},
+        ),
+        "joint": _phase(
+            "contrastive",
+            steps=120,
+            batch_size=256,
+            learning_rate=2e-4,
+            min_learning_rate=1e-5,
+            warmup_steps=20,
+        ),
+    }
+
+
+def _from_scratch():
+    return {"scratch": _phase("contrastive", steps=800, batch_size=256)}
+
+
+def _phase(
+    kind,
+    steps,
+    batch_size,
+    learning_rate=2e-3,
+    min_learning_rate=2e-5,
+    augmentation=AUGMENTATION,
+    warmup_steps=100,
+    train=".",
+):
+    return {
+        "kind": kind,
+        "steps": steps,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "min_learning_rate": min_learning_rate,
+        "warmup_steps": warmup_steps,
+        "decay": 0.01,
+        "augmentation": augmentation,
+        "label_weighting": "information",
+        "train": train,
+        "exclude_equal_captions": False,
+    }

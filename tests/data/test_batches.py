@@ -1,0 +1,124 @@
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from basic_tf.data import batches, sources
+
+
+def indices(num_examples, batch_size, first, last, seed=0):
+    dataset = batches.shuffled_indices(num_examples, batch_size, first, last, seed)
+    return [index.numpy() for _, index in dataset]
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(2, 40), st.integers(1, 10), st.integers(0, 5))
+def test_every_epoch_holds_every_example_once(num_examples, batch_size, seed):
+    batch_size = min(batch_size, num_examples)
+    steps = 2 * num_examples // batch_size + 1
+    drawn = np.concatenate(indices(num_examples, batch_size, 0, steps, seed))
+    for epoch in range(2):
+        part = drawn[epoch * num_examples : (epoch + 1) * num_examples]
+        assert sorted(part) == list(range(num_examples))
+
+
+def test_a_batch_depends_on_seed_and_step_alone():
+    whole = indices(50, 8, 0, 20)
+    np.testing.assert_array_equal(whole[13:], indices(50, 8, 13, 20))
+    assert any(
+        (a != b).any() for a, b in zip(whole, indices(50, 8, 0, 20, 1), strict=True)
+    )
+
+
+def test_epochs_are_shuffled_differently():
+    drawn = np.concatenate(indices(64, 8, 0, 16))
+    assert (drawn[:64] != drawn[64:]).any()
+
+
+def test_fewer_examples_than_a_batch_are_refused():
+    with pytest.raises(ValueError, match="batch_size 9 is more than the 8 examples"):
+        batches.shuffled_indices(8, 9, 0, 1, 0)
+
+
+@pytest.fixture(scope="module")
+def examples():
+    rng = np.random.default_rng(0)
+    files = []
+    for _ in range(10):
+        file = io.BytesIO()
+        pixels = rng.integers(0, 256, (8, 8, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(file, "PNG")
+        files.append(file.getvalue())
+    return sources.Examples(
+        images=files,
+        captions=[f"number {i}" for i in range(10)],
+        label=[i % 3 for i in range(10)],
+        labels=[[i % 3, 3] for i in range(10)],
+        label_names=["a", "b", "c", "d"],
+    )
+
+
+def pixels_of(examples):
+    return np.stack(
+        [np.asarray(Image.open(io.BytesIO(file))) for file in examples.images]
+    )
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_images_and_labels_belong_together(examples, is_kept):
+    if is_kept:
+        kept = batches.keep_pixels(examples, 8)
+        np.testing.assert_array_equal(kept.pixels, pixels_of(examples))
+    dataset = batches.training_batches(
+        kept if is_kept else examples, 8, 4, 0, 5, seed=7, label_weighting="uniform"
+    )
+    expected = np.stack(indices(10, 4, 0, 5, seed=7))
+    for batch, index in zip(dataset, expected, strict=True):
+        np.testing.assert_allclose(
+            batch["image"], pixels_of(examples)[index] / 255, atol=1e-6
+        )
+        labels = np.zeros((4, 4))
+        labels[np.arange(4), index % 3] = labels[:, 3] = 0.5
+        np.testing.assert_array_equal(batch["labels"], labels)
+
+
+def test_too_many_pixels_stay_encoded(examples, monkeypatch):
+    monkeypatch.setattr(batches, "MAX_PIXEL_BYTES", 10 * 8 * 8 * 3 - 1)
+    assert batches.keep_pixels(examples, 8).pixels is None
+
+
+def test_augmentation_is_the_same_after_a_resume(examples):
+    def images(first):
+        dataset = batches.training_batches(
+            examples, 8, 4, first, 6, seed=1, augmentation={"max_rotation": 20.0}
+        )
+        return [batch["image"].numpy() for batch in dataset]
+
+    np.testing.assert_array_equal(images(0)[4:], images(4))
+    assert np.abs(images(0)[0] - images(0)[5]).max() > 0.01
+
+
+def test_evaluation_gives_every_image_once_in_order(examples):
+    parts = list(batches.evaluation_batches(examples, 8, 4))
+    assert [len(part) for part in parts] == [4, 4, 2]
+    np.testing.assert_allclose(
+        np.concatenate(parts), pixels_of(examples) / 255, atol=1e-6
+    )
+
+
+def test_a_label_weighs_its_information(examples):
+    targets = batches.label_targets(examples, "information")
+    # Class 0 is carried by 4 of 10, class 3 by all: it says nothing.
+    np.testing.assert_allclose(targets[0], [1, 0, 0, 0], atol=1e-6)
+    half = sources.Examples(
+        [b""] * 4, [""] * 4, labels=[[0, 1], [0, 2], [3], []], label_names=list("abcd")
+    )
+    row = np.log([2, 4, 1, 4]) * [1, 1, 0, 0]
+    targets = batches.label_targets(half, "information")
+    np.testing.assert_allclose(targets[0], row / row.sum(), rtol=1e-6)
+    np.testing.assert_array_equal(targets[3], 0)
+    with pytest.raises(ValueError, match="'idf' is not uniform or information"):
+        batches.label_targets(half, "idf")

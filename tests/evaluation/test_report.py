@@ -1,0 +1,335 @@
+"""Reports of made-up outcomes, read back with the parsers of the standard library."""
+
+import base64
+import html.parser
+import io
+import json
+import pathlib
+import re
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from ml_collections import ConfigDict
+from PIL import Image
+
+from basic_tf.data import sources
+from basic_tf.evaluation import metrics, report, zero_shot
+
+AWKWARD_NAMES = [
+    "<script>alert(1)</script>",
+    "{{ 7 * 7 }}{% raw %}",
+    "a, b; 100 % \\ $x^2$",
+    "Größe 漢字 🦉",
+    "\"double\" 'single' & co",
+    "</style><img src=x>",
+]
+VOID_TAGS = {"meta", "img", "br"}
+
+
+def make_result(class_names, num_examples=60, noise=0.5, size=8, seed=0):
+    """A classifier that is right about some examples; all of them without noise."""
+    generator = np.random.default_rng(seed)
+    num_classes = len(class_names)
+    labels = generator.integers(num_classes, size=num_examples)
+    scores = 0.3 * np.eye(num_classes)[labels]
+    scores += noise * generator.uniform(-1, 1, scores.shape)
+    pixels = generator.integers(0, 256, (num_examples, size, size, 3), np.uint8)
+    return zero_shot.ZeroShotResult(
+        metrics=metrics.classification_metrics(labels, scores),
+        scores=np.float32(scores),
+        labels=labels,
+        class_names=class_names,
+        examples=sources.Examples(
+            images=[tf.io.encode_png(image).numpy() for image in pixels],
+            captions=[class_names[label] for label in labels],
+        ),
+    )
+
+
+def make_outcome(results, workdir="runs/demo", image_size=8):
+    phases = {"pretrain": (20, 128, False), "joint": (10, 64, True)}
+    config = {
+        "seed": 0,
+        "data": {"train": "tfds:glyphs/concepts:train", "data_dir": ""},
+        "phases": {
+            name: {"kind": "contrastive", "steps": steps, "batch_size": batch_size}
+            for name, (steps, batch_size, _) in phases.items()
+        },
+    }
+    rows, totals, total_step = [], {}, 0
+    for name, (steps, batch_size, has_temperature) in phases.items():
+        for step in range(5, steps + 1, 5):
+            row = {"phase": name, "step": step, "total_step": total_step + step}
+            row |= {"loss": 5.0 / step, "accuracy": 1 - 1 / step}
+            rows.append(row | ({"temperature": 0.1} if has_temperature else {}))
+        total_step += steps
+        totals[name] = {
+            "steps": steps,
+            "examples": steps * batch_size,
+            "seconds": 61.5,
+            "examples_per_second": round(steps * batch_size / 61.5, 1),
+        }
+    training = {
+        "seconds": 123.0,
+        "examples_per_second": 26.0,
+        "cpu_utilization": 0.913,
+        "peak_memory_mb": 1_000_000,
+        "phases": totals,
+        "input_examples_per_second": 4321.0,
+        "parameters": {"image_encoder": 1_234_567, "text_encoder": 456_789},
+    }
+    run = types.SimpleNamespace(
+        config=ConfigDict(config), label_names=["a", "b"], image_size=image_size
+    )
+    return report.RunOutcome(workdir, run, results, rows, training)
+
+
+def names(count, prefix="class"):
+    return [f"{prefix} {index}" for index in range(count)]
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return make_outcome(
+        {
+            "serif": make_result(names(7), seed=1),
+            "icons": make_result(names(report.MATRIX_CLASSES + 1, "icon"), 300, seed=2),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def compared():
+    return make_outcome(
+        {"serif": make_result(names(7), noise=1.0, seed=1)}, "runs/scratch"
+    )
+
+
+class Page(html.parser.HTMLParser):
+    """Tags, attributes and text of a page, whose tags must be balanced."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.texts, self._open = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, *attribute) for attribute in attrs]
+        if tag not in VOID_TAGS:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data.strip())
+
+    def values(self, name):
+        return [value for _, key, value in self.attributes if key == name]
+
+
+def test_the_numbers_are_those_of_the_outcome(outcome, tmp_path):
+    written = report.write(tmp_path, outcome)
+    assert written == json.loads((tmp_path / "report.json").read_text())
+    assert written["zero_shot"] == {
+        name: result.metrics for name, result in outcome.results.items()
+    }
+    assert set(written["zero_shot"]["serif"]) == {
+        "top1",
+        "top5",
+        "mean_per_class_recall",
+        "num_examples",
+        "num_classes",
+    }
+    assert written["train"] == {
+        "seconds": 123.0,
+        "examples_per_second": 26.0,
+        "input_examples_per_second": 4321.0,
+        "cpu_utilization": 0.913,
+        "phases": outcome.training["phases"],
+    }
+    assert written["parameters"] == outcome.training["parameters"]
+    assert written["config"] == outcome.run.config.to_dict()
+    assert "scratch" not in written
+
+
+def test_a_compared_run_has_the_same_numbers_under_scratch(outcome, compared, tmp_path):
+    alone = report.write(tmp_path / "alone", compared)
+    both = report.write(tmp_path / "both", outcome, compared)
+    scratch = both.pop("scratch")
+    assert both.keys() == scratch.keys()
+    assert scratch == alone
+
+
+def test_peak_memory_is_the_larger_of_training_and_evaluation(outcome, tmp_path):
+    assert report.write(tmp_path, outcome)["peak_memory_mb"] == 1_000_000
+    small = make_outcome(outcome.results)
+    small.training["peak_memory_mb"] = 1
+    assert 1 < report.write(tmp_path, small)["peak_memory_mb"] < 1_000_000
+
+
+def test_the_page_loads_nothing(outcome, compared):
+    text = report.render(outcome, compared)
+    page = Page(text)
+    assert not re.search(r"https?://|@import|url\(", text)
+    assert all(src.startswith("data:image/") for src in page.values("src"))
+    anchors = set(page.values("id"))
+    assert {href.removeprefix("#") for href in page.values("href")} <= anchors
+    assert len(page.values("id")) == len(anchors)
+
+
+def test_class_names_appear_as_they_are():
+    many = AWKWARD_NAMES + names(report.MATRIX_CLASSES)
+    results = {
+        "few": make_result(AWKWARD_NAMES),
+        "<b>many</b>": make_result(many, 600, noise=0.05),
+    }
+    page = Page(report.render(make_outcome(results)))
+    assert "script" not in page.tags
+    assert all(src.startswith("data:image/") for src in page.values("src"))
+    assert {*AWKWARD_NAMES, "<b>many</b>"} <= set(page.texts)
+    assert set(AWKWARD_NAMES) <= set(page.values("alt"))
+
+
+def test_one_class_and_no_wrong_prediction_has_a_report(tmp_path):
+    results = {"one": make_result(["only"], 5, noise=0.0)}
+    written = report.write(tmp_path, make_outcome(results))
+    assert written["zero_shot"]["one"]["top1"] == 1.0
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert page.texts.count("✓ right:") == 5
+    assert "✗ wrong:" not in page.texts
+
+
+def test_many_classes_and_no_wrong_prediction_says_so():
+    results = {"many": make_result(names(report.MATRIX_CLASSES + 1), noise=0.0)}
+    assert (
+        "No image was classified wrongly."
+        in Page(report.render(make_outcome(results))).texts
+    )
+
+
+def test_the_gallery_shows_right_and_wrong_predictions_with_their_scores(outcome):
+    result = outcome.results["icons"]
+    ranked = np.argsort(-result.scores, axis=1)
+    is_right = ranked[:, 0] == result.labels
+    gallery = report._task("icons", result, 8)["gallery"]
+    assert [card["is_right"] for card in gallery] == [True] * 6 + [False] * 10
+    images = {
+        report.report_plots.image_uri(tf.io.decode_png(image).numpy() / 255): index
+        for index, image in enumerate(result.examples.images)
+    }
+    for card in gallery:
+        index = images[card["image"]]
+        assert card["is_right"] == is_right[index]
+        assert card["true_name"] == result.class_names[result.labels[index]]
+        assert card["top"] == [
+            (result.class_names[c], result.scores[index, c], c == result.labels[index])
+            for c in ranked[index, :5]
+        ]
+        assert card["rank"] == 1 + np.sum(
+            result.scores[index] > result.scores[index, result.labels[index]]
+        )
+
+
+def test_images_are_the_pixels_that_the_model_saw(outcome):
+    result = outcome.results["serif"]
+    uri = report._task("serif", result, 8)["gallery"][0]["image"]
+    content = base64.b64decode(uri.removeprefix("data:image/png;base64,"))
+    shown = np.asarray(Image.open(io.BytesIO(content)))
+    pixels = [np.asarray(Image.open(io.BytesIO(i))) for i in result.examples.images]
+    assert any(np.array_equal(shown, image) for image in pixels)
+
+
+def test_large_images_are_shown_smaller(outcome):
+    results = {"large": make_result(names(2), 6, size=100)}
+    page = Page(report.render(make_outcome(results, image_size=224)))
+    for uri in page.values("src"):
+        if uri.startswith("data:image/png"):
+            image = Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
+            assert image.size == (report.MAX_IMAGE_SIZE, report.MAX_IMAGE_SIZE)
+
+
+def test_confused_pairs_have_an_image_of_their_kind(outcome):
+    result = outcome.results["icons"]
+    predictions = np.argmax(result.scores, axis=1)
+    pairs = report._task("icons", result, 8)["pairs"]
+    assert len(pairs) == report.NUM_PAIRS
+    for true, predicted, count, share, image in pairs:
+        is_true = result.labels == result.class_names.index(true)
+        alike = is_true & (predictions == result.class_names.index(predicted))
+        assert (count, share) == (alike.sum(), alike.sum() / is_true.sum())
+        first = tf.io.decode_png(result.examples.images[np.flatnonzero(alike)[0]])
+        assert image == report.report_plots.image_uri(first.numpy() / 255)
+
+
+def test_the_table_shows_both_runs_and_their_difference(outcome, compared):
+    texts = Page(report.render(outcome, compared)).texts
+    ours, theirs = (o.results["serif"].metrics["top1"] for o in (outcome, compared))
+    assert f"{100 * ours:.1f}%" in texts
+    assert f"{100 * theirs:.1f}%" in texts
+    difference = f"{100 * (ours - theirs):+.1f}"
+    assert difference.replace("-", "\N{MINUS SIGN}") in texts
+    assert "\N{EN DASH}" in texts  # the compared run has no task "icons"
+
+
+def test_runs_in_folders_of_the_same_name_are_told_apart(outcome):
+    other = make_outcome(outcome.results, "elsewhere/demo")
+    page = Page(report.render(outcome, other))
+    assert {"runs/demo", "elsewhere/demo"} <= set(page.texts)
+
+
+def test_a_temperature_has_a_curve_only_where_it_was_logged(outcome):
+    curves = [phase["curves"].keys() for phase in report._run(outcome, "")["phases"]]
+    assert curves == [{"loss", "accuracy"}, {"loss", "accuracy", "temperature"}]
+
+
+def test_a_run_without_rows_has_a_report(outcome):
+    results = {"serif": outcome.results["serif"]}
+    silent = make_outcome(results)
+    silent.rows.clear()
+    assert "Phase 1: pretrain" in Page(report.render(silent)).texts
+
+
+def test_a_run_without_tasks_has_a_report(tmp_path):
+    assert report.write(tmp_path, make_outcome({}))["zero_shot"] == {}
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "No task was evaluated." in Page(text).texts
+    assert "--tasks" not in text
+
+
+def test_the_same_outcome_gives_the_same_page(outcome):
+    small = make_outcome({"serif": outcome.results["serif"]})
+    small.training["peak_memory_mb"] = 10**9
+    assert report.render(small) == report.render(small)
+
+
+def test_the_command_that_trains_again_is_python(outcome, compared):
+    commands = report._commands([outcome, compared], "out put")
+    codes = [command for _, command in commands if " -c " in command]
+    for workdir, command in zip(("runs/demo", "runs/scratch"), codes, strict=True):
+        code = report.shlex.split(command)[2]
+        compile(code, "command", "exec")
+        assert f'open("{workdir}/config.json")' in code
+    assert commands[-1][1] == (
+        "python -m experiments.evaluate --workdir runs/demo --tasks serif,icons "
+        "--compare_workdir runs/scratch --output 'out put'"
+    )
+
+
+def test_a_write_that_fails_keeps_the_report_that_was_there(
+    outcome, tmp_path, monkeypatch
+):
+    (tmp_path / "report.json").write_text("before")
+
+    def fail(self, target):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(pathlib.Path, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        report.write(tmp_path, outcome)
+    assert (tmp_path / "report.json").read_text() == "before"

@@ -1,0 +1,104 @@
+import dataclasses
+import io
+import types
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tiny_run
+from PIL import Image
+
+from basic_tf.data import sources, tokenizer
+from basic_tf.evaluation import tasks, zero_shot
+from basic_tf.models import zoo
+
+NAMES = ["red square", "blue, square", "{green}", "50 % grey"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """An untrained model with its tokenizer: equalities need no training."""
+    keras.utils.set_random_seed(0)
+    model = tokenizer.train([f"a picture of {n}" for n in NAMES * 3], 60)
+    config = tiny_run.tiny_config(tmp_path_factory.mktemp("data")).model.to_dict()
+    ours = tokenizer.Tokenizer(model, 16)
+    return types.SimpleNamespace(
+        model=zoo.build(config, ours.vocabulary_size), tokenizer=ours, image_size=32
+    )
+
+
+@pytest.fixture(scope="module")
+def task():
+    rng = np.random.default_rng(0)
+    images = []
+    for _ in range(19):
+        file = io.BytesIO()
+        pixels = rng.integers(0, 256, (32, 32, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(file, "PNG")
+        images.append(file.getvalue())
+    return tasks.Task(
+        name="noise",
+        examples=sources.Examples(images, [""] * 19),
+        labels=rng.integers(0, 4, 19),
+        class_names=NAMES,
+        templates=["{}", "a picture of {}"],
+        description="",
+    )
+
+
+def test_the_classifier_normalises_averages_normalises(run):
+    def encode(texts):
+        return run.model.encode_text(run.tokenizer(tf.constant(texts)))
+
+    weights = zero_shot.classifier(encode, NAMES, ["{}", "a picture of {}"])
+    for row, name in enumerate(NAMES):
+        prompts = [encode([text]).numpy()[0] for text in (name, f"a picture of {name}")]
+        mean = np.mean([p / np.linalg.norm(p) for p in prompts], axis=0)
+        np.testing.assert_allclose(
+            weights[row], mean / np.linalg.norm(mean), rtol=1e-4, atol=1e-6
+        )
+
+
+def test_every_example_counts_once_at_any_batch_size(run, task):
+    outcomes = [zero_shot.evaluate(run, task, size) for size in (1, 7, 19, 64)]
+    for outcome in outcomes:
+        assert outcome.metrics["num_examples"] == 19
+        assert outcome.metrics == outcomes[0].metrics
+        np.testing.assert_allclose(outcome.scores, outcomes[0].scores, atol=1e-5)
+
+
+def test_a_permutation_of_the_classes_changes_nothing(run, task):
+    order = [2, 0, 3, 1]
+    permuted = dataclasses.replace(
+        task,
+        class_names=[NAMES[i] for i in order],
+        labels=np.argsort(order)[task.labels],
+    )
+    ours = zero_shot.evaluate(run, task)
+    theirs = zero_shot.evaluate(run, permuted)
+    assert ours.metrics == theirs.metrics
+    np.testing.assert_allclose(ours.scores[:, order], theirs.scores, atol=1e-6)
+
+
+def test_a_template_given_twice_changes_nothing(run, task):
+    twice = dataclasses.replace(task, templates=["a {}", "a {}"])
+    once = dataclasses.replace(task, templates=["a {}"])
+    np.testing.assert_allclose(
+        zero_shot.evaluate(run, once).scores,
+        zero_shot.evaluate(run, twice).scores,
+        atol=1e-6,
+    )
+
+
+def test_evaluating_twice_gives_the_same_and_moves_no_variable(run, task):
+    before = [variable.numpy() for variable in run.model.variables]
+    first, second = (zero_shot.evaluate(run, task).scores for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    for value, variable in zip(before, run.model.variables, strict=True):
+        np.testing.assert_array_equal(value, variable.numpy())
+
+
+def test_no_class_is_refused(run, task):
+    with pytest.raises(ValueError, match="no class name"):
+        zero_shot.evaluate(run, dataclasses.replace(task, class_names=[]))

@@ -1,0 +1,70 @@
+"""MBConv and squeeze-and-excitation against their equations in float64 NumPy."""
+
+import pytest
+
+from basic_tf.models import mbconv
+from tests.models import numpy_layers
+from tests.models.model_test_case import ModelTestCase, random_images
+
+
+class TestSqueezeExcitation(ModelTestCase):
+    arguments = (random_images(2, 4, 5, 6),)
+    output_shapes = ((2, 4, 5, 6),)
+
+    def make(self):
+        return mbconv.SqueezeExcitation(squeeze_filters=3, activation="relu")
+
+
+class TestMBConv(ModelTestCase):
+    arguments = (random_images(2, 6, 5, 4),)
+    output_shapes = ((2, 3, 3, 8),)
+
+    def make(self):
+        return mbconv.MBConv(filters=8, strides=2, stride_on="depthwise")
+
+
+def numpy_squeeze_excitation(layer, x):
+    reduce, reduce_bias = numpy_layers.weights(layer.reduce)
+    expand, expand_bias = numpy_layers.weights(layer.expand)
+    squeezed = x.mean((1, 2)) @ reduce[0, 0] + reduce_bias
+    squeezed = numpy_layers.ACTIVATIONS[layer.activation](squeezed)
+    gate = numpy_layers.sigmoid(squeezed @ expand[0, 0] + expand_bias)
+    return x * gate[:, None, None]
+
+
+def numpy_mbconv(block, inputs):
+    """CoAtNet A.1: `x <- Proj(Pool(x)) + Conv(DepthConv(Conv(Norm(x), stride=2)))`."""
+    parts = {layer.name: layer for layer in block.block.layers}
+    activation = numpy_layers.ACTIVATIONS[block.activation]
+    stride = {"expand": 1, "depthwise": 1} | {block.stride_on: block.strides}
+    x = numpy_layers.batch_norm(parts["norm"], inputs)
+    x = x[:, :: stride["expand"], :: stride["expand"]]
+    x = x @ numpy_layers.weights(parts["expand"])[0][0, 0]
+    x = activation(numpy_layers.batch_norm(parts["expand_norm"], x))
+    kernel = numpy_layers.weights(parts["depthwise"])[0][..., 0]
+    x = (numpy_layers.windows(x, 3, stride["depthwise"], 0) * kernel).sum((3, 4))
+    x = activation(numpy_layers.batch_norm(parts["depthwise_norm"], x))
+    x = numpy_squeeze_excitation(parts["se"], x)
+    kernel, bias = numpy_layers.weights(parts["project"])
+    return numpy_layers.shortcut(block, inputs) + x @ kernel[0, 0] + bias
+
+
+@pytest.mark.parametrize("activation", ["gelu", "relu"])
+def test_squeeze_excitation_follows_its_equation(activation):
+    layer = mbconv.SqueezeExcitation(3, activation)
+    numpy_layers.assert_agrees(layer, numpy_squeeze_excitation, (2, 4, 5, 6))
+
+
+@pytest.mark.parametrize("stride_on", ["expand", "depthwise"])
+@pytest.mark.parametrize("filters,strides", [(6, 1), (8, 1), (6, 2), (8, 2)])
+def test_mbconv_follows_its_equation(stride_on, filters, strides):
+    block = mbconv.MBConv(filters, strides, stride_on)
+    numpy_layers.assert_agrees(block, numpy_mbconv, (2, 6, 5, 6))
+
+
+def test_mbconv_takes_its_ratios_and_activation():
+    block = mbconv.MBConv(8, 2, expansion_ratio=2, squeeze_ratio=0.5, activation="relu")
+    numpy_layers.assert_agrees(block, numpy_mbconv, (2, 4, 4, 6))
+    shapes = {v.path.split("block/")[-1]: tuple(v.shape) for v in block.variables}
+    assert shapes["expand/kernel"] == (1, 1, 6, 12)
+    assert shapes["se/reduce/kernel"] == (1, 1, 12, 3)

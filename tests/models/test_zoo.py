@@ -1,0 +1,83 @@
+"""Named models have the sizes that their names promise."""
+
+import keras
+import numpy as np
+import pytest
+
+from basic_tf.models import zoo
+from tests.models.model_test_case import random_images
+
+VOCABULARY_SIZE = 400  # of experiments/configs/glyphs.py
+
+
+@pytest.fixture(scope="module")
+def basic_nano():
+    return zoo.build(zoo.configuration("basic_nano"), VOCABULARY_SIZE)
+
+
+def test_basic_nano_has_at_most_two_million_parameters(basic_nano):
+    count = sum(weight.size for weight in trainable_weights(basic_nano))
+    assert zoo.count_parameters(basic_nano) == count
+    assert 500_000 < count <= 2_000_000
+
+
+def trainable_weights(model):
+    return [variable.numpy() for variable in model.trainable_variables]
+
+
+def test_basic_nano_attends_over_4_by_4_positions_at_last(basic_nano):
+    options = zoo.configuration("basic_nano")["image_encoder"]
+    assert options["image_size"] // np.prod(options["strides"]) == 4
+    # A table of 2H - 1 by 2W - 1 offsets.
+    last = basic_nano.image_encoder.stages[-1].attention.relative_bias
+    heads = options["widths"][-1] // options["head_dim"]
+    assert tuple(last.shape) == (heads, 7, 7)
+
+
+def test_basic_nano_embeds_images_and_texts_in_one_space(basic_nano):
+    configuration = zoo.configuration("basic_nano")
+    side = configuration["image_encoder"]["image_size"]
+    length = configuration["text_encoder"]["max_length"]
+    token_ids = np.ones((2, length), "int32") * (VOCABULARY_SIZE - 1)
+    images = basic_nano.encode_image(random_images(3, side, side, 3))
+    texts = basic_nano.encode_text(token_ids)
+    assert images.shape == (3, configuration["embedding_dim"])
+    assert texts.shape == (2, configuration["embedding_dim"])
+
+
+def test_a_seed_decides_the_fresh_weights_of_a_build():
+    models = []
+    for seed in (5, 5, 6):
+        keras.utils.set_random_seed(seed)
+        models.append(zoo.build(small_configuration(), 20))
+    one, same, other = (model.image_encoder.get_weights() for model in models)
+    for weight, copy in zip(one, same, strict=True):
+        np.testing.assert_array_equal(weight, copy)
+    assert np.any(one[0] != other[0])
+
+
+def small_configuration():
+    """The nano configuration, changed as an experiment would."""
+    configuration = zoo.configuration("basic_nano")
+    stages = len(configuration["image_encoder"]["depths"])
+    configuration["image_encoder"] |= {
+        "depths": (1,) * stages,
+        "widths": (8,) * stages,
+        "head_dim": 8,
+    }
+    configuration["text_encoder"] |= {"num_layers": 1, "width": 8, "num_heads": 1}
+    return configuration
+
+
+def test_a_changed_configuration_leaves_the_named_one_alone():
+    before = zoo.configuration("basic_nano")
+    changed = zoo.configuration("basic_nano")
+    changed["embedding_dim"] = 7
+    changed["image_encoder"]["image_size"] = 8
+    assert zoo.configuration("basic_nano") == before
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones():
+    known = ", ".join(zoo.CONFIGURATIONS)
+    with pytest.raises(ValueError, match=f"no model 'basic_micro'; known: {known}"):
+        zoo.configuration("basic_micro")

@@ -1,0 +1,78 @@
+"""Warm-up and cosine against their closed form."""
+
+import math
+
+import hypothesis
+import keras
+import numpy as np
+import pytest
+from hypothesis import strategies
+
+from basic_tf.optimizers import schedules
+
+
+def closed_form(step, maximum, steps, warmup_steps, minimum):
+    if step < warmup_steps:
+        return maximum * step / warmup_steps
+    progress = min(1, (step - warmup_steps) / (steps - warmup_steps))
+    return minimum + (maximum - minimum) * (1 + math.cos(math.pi * progress)) / 2
+
+
+@hypothesis.given(
+    strategies.integers(0, 50),
+    strategies.integers(1, 200),
+    strategies.floats(1e-5, 1),
+    strategies.floats(0, 1),
+    strategies.integers(0, 300),
+)
+def test_every_step_agrees_with_the_closed_form(
+    warmup_steps, decay_steps, maximum, ratio, step
+):
+    steps, minimum = warmup_steps + decay_steps, ratio * maximum
+    schedule = schedules.warmup_cosine(maximum, steps, warmup_steps, minimum)
+    expected = closed_form(step, maximum, steps, warmup_steps, minimum)
+    # The cosine is taken in float32.
+    np.testing.assert_allclose(schedule(step), expected, rtol=2e-5, atol=1e-6 * maximum)
+
+
+# BASIC Table 6: S contrastive, M and L contrastive (both cosine).
+TABLE_6 = [(1e-3, 500_000, 25_000, 1e-5), (2.5e-4, 500_000, 25_000, 1e-5)]
+
+
+@pytest.mark.parametrize("maximum,steps,warmup_steps,minimum", TABLE_6)
+def test_the_schedules_of_the_paper_begin_peak_and_end(
+    maximum, steps, warmup_steps, minimum
+):
+    schedule = schedules.warmup_cosine(maximum, steps, warmup_steps, minimum)
+    middle = (steps + warmup_steps) // 2
+    expected = {
+        0: 0,
+        warmup_steps // 2: maximum / 2,
+        warmup_steps: maximum,
+        middle: (maximum + minimum) / 2,
+        steps: minimum,
+        2 * steps: minimum,
+    }
+    for step, value in expected.items():
+        np.testing.assert_allclose(schedule(step), value, rtol=1e-4, atol=1e-12)
+
+
+def test_without_warm_up_the_first_step_has_the_largest_rate():
+    schedule = schedules.warmup_cosine(0.5, steps=10, warmup_steps=0)
+    np.testing.assert_allclose(schedule(0), 0.5, rtol=1e-6)
+    np.testing.assert_allclose(schedule(10), 0, atol=1e-7)
+
+
+def test_a_config_round_trip_makes_the_same_schedule():
+    schedule = schedules.warmup_cosine(1e-3, 100, 10, 1e-5)
+    config = keras.saving.serialize_keras_object(schedule)
+    copy = keras.saving.deserialize_keras_object(config)
+    for step in (0, 5, 10, 55, 100):
+        assert copy(step) == schedule(step)
+
+
+@pytest.mark.parametrize("warmup_steps", [100, 101, -1])
+def test_a_warm_up_that_leaves_no_step_is_refused(warmup_steps):
+    message = f"warmup_steps {warmup_steps} must be less than steps 100 of the phase"
+    with pytest.raises(ValueError, match=message):
+        schedules.warmup_cosine(1e-3, steps=100, warmup_steps=warmup_steps)

@@ -1,0 +1,70 @@
+"""A run small enough for tests: all three phases on `glyphs/tiny`."""
+
+from ml_collections import ConfigDict
+
+from basic_tf.training import loop
+
+
+def tiny_config(data_dir):
+    """A configuration that trains three phases in seconds."""
+
+    def phase(kind, **fields):
+        return {
+            "kind": kind,
+            "steps": 6,
+            "batch_size": 16,
+            "learning_rate": 1e-3,
+            "min_learning_rate": 1e-5,
+            "warmup_steps": 2,
+            "decay": 0.01,
+            "augmentation": {"max_rotation": 5.0},
+            "label_weighting": "uniform",
+            "train": ".",
+            "exclude_equal_captions": False,
+        } | fields
+
+    return ConfigDict(
+        {
+            "seed": 3,
+            "data": {"train": "tfds:glyphs/tiny:train", "data_dir": str(data_dir)},
+            "tokenizer": {"vocabulary_size": 200},
+            "model": {
+                "embedding_dim": 16,
+                "image_encoder": {
+                    "depths": (1, 1, 1),
+                    "widths": (8, 16, 32),
+                    "strides": (2, 2, 2),
+                    "blocks": ("mbconv", "transformer"),
+                    "image_size": 32,
+                    "head_dim": 16,
+                    "stride_on": "depthwise",
+                    "activation": "relu",
+                },
+                "text_encoder": {
+                    "num_layers": 1,
+                    "width": 32,
+                    "num_heads": 2,
+                    "max_length": 16,
+                    "activation": "relu",
+                },
+            },
+            "log_every": 2,
+            "checkpoint_every": 2,
+            "evaluation": {"tasks": ("serif",)},
+            "phase_order": ("pretrain", "text", "joint"),
+            "phases": {
+                "pretrain": phase("supervised"),
+                "text": phase(
+                    "contrastive", train="text_encoder|log_scale", augmentation={}
+                ),
+                "joint": phase("contrastive", exclude_equal_captions=True),
+            },
+        }
+    )
+
+
+def train_tiny_run(folder):
+    """Trains it into `folder / "run"`, with its data beside it; the run's path."""
+    workdir = folder / "run"
+    loop.train(tiny_config(folder / "data"), workdir)
+    return workdir

@@ -1,0 +1,156 @@
+import json
+import multiprocessing
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tiny_run
+
+from basic_tf.training import checkpoints, loop, run_log
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """`(data folder, workdir)` of a run that was never interrupted."""
+    folder = tmp_path_factory.mktemp("finished")
+    return folder / "data", tiny_run.train_tiny_run(folder)
+
+
+def final_variables(workdir):
+    prefix, _ = checkpoints.read(workdir / "checkpoints", ())
+    reader = tf.train.load_checkpoint(str(prefix))
+    names = reader.get_variable_to_shape_map()
+    return {
+        name: reader.get_tensor(name)
+        for name in names
+        if name.endswith("VARIABLE_VALUE") and "seconds" not in name
+    }
+
+
+def train_until(monkeypatch, config, workdir, total_step):
+    """Trains and breaks off inside a step, as a killed process would."""
+    whole = run_log.StepWatch.on_train_batch_end
+
+    def broken(self, batch, logs=None):
+        whole(self, batch, logs)
+        if self.log.state.total_step == total_step:
+            raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_log.StepWatch, "on_train_batch_end", broken)
+        with pytest.raises(RuntimeError, match="killed"):
+            loop.train(config, workdir)
+
+
+@pytest.mark.parametrize("total_step", [3, 9])
+def test_a_killed_run_resumes_bit_for_bit(finished, tmp_path, monkeypatch, total_step):
+    data, workdir = finished
+    config = tiny_run.tiny_config(data)
+    train_until(monkeypatch, config, tmp_path / "run", total_step)
+    loop.train(config, tmp_path / "run")
+    expected, actual = final_variables(workdir), final_variables(tmp_path / "run")
+    assert expected.keys() == actual.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(actual[name], value, err_msg=name)
+    rows = [(r["phase"], r["step"], r["loss"]) for r in run_log.read_rows(workdir)]
+    resumed = run_log.read_rows(tmp_path / "run")
+    assert [r[:2] for r in rows] == [(r["phase"], r["step"]) for r in resumed]
+
+
+def test_a_damaged_checkpoint_is_passed_over(finished, tmp_path, monkeypatch, caplog):
+    data, workdir = finished
+    config = tiny_run.tiny_config(data)
+    train_until(monkeypatch, config, tmp_path / "run", 5)
+    newest = tmp_path / "run/checkpoints/step-00000004.data-00000-of-00001"
+    newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
+    loop.train(config, tmp_path / "run")
+    assert "damaged" in caplog.text
+    expected, actual = final_variables(workdir), final_variables(tmp_path / "run")
+    for name, value in expected.items():
+        np.testing.assert_array_equal(actual[name], value, err_msg=name)
+
+
+def test_the_frozen_encoder_keeps_every_bit(finished, tmp_path, monkeypatch):
+    data, _ = finished
+    config = tiny_run.tiny_config(data)
+    train_until(monkeypatch, config, tmp_path / "run", 11)  # phase two, step five
+    before, _ = sorted((tmp_path / "run/checkpoints").glob("*06.index")), None
+    first = tf.train.load_checkpoint(str(before[0].with_suffix("")))
+    prefix, _ = checkpoints.read(tmp_path / "run/checkpoints", ())
+    last = tf.train.load_checkpoint(str(prefix))
+    compared = 0
+    for name in first.get_variable_to_shape_map():
+        if name.startswith("model") and "Simage_encoder." in name:
+            np.testing.assert_array_equal(first.get_tensor(name), last.get_tensor(name))
+            compared += 1
+    assert compared > 10
+    slots = [n for n in last.get_variable_to_shape_map() if n.startswith("optimizer")]
+    assert slots and not any("image_encoder" in name for name in slots)
+
+
+def test_another_configuration_is_refused_by_name(finished):
+    data, workdir = finished
+    config = tiny_run.tiny_config(data)
+    config.phases.joint.steps = 7
+    with pytest.raises(ValueError, match=r"phases\.joint\.steps \(there 6, now 7\)"):
+        loop.train(config, workdir)
+
+
+def _hold(workdir, ready, done):
+    with loop.exclusive(workdir):
+        ready.set()
+        done.wait()
+
+
+def test_two_runs_into_one_workdir_are_refused(tmp_path):
+    context = multiprocessing.get_context("fork")
+    ready, done = context.Event(), context.Event()
+    holder = context.Process(target=_hold, args=(tmp_path, ready, done))
+    holder.start()
+    ready.wait()
+    try:
+        with pytest.raises(ValueError, match="another process is training"):
+            loop.train(tiny_run.tiny_config(tmp_path), tmp_path)
+    finally:
+        done.set()
+        holder.join()
+
+
+def test_a_finished_run_is_left_as_it_is(finished, capsys):
+    data, workdir = finished
+    before = (workdir / "train.json").read_text()
+    loop.train(tiny_run.tiny_config(data), workdir)
+    assert "trained to its last step" in capsys.readouterr().out
+    assert (workdir / "train.json").read_text() == before
+
+
+def test_a_loaded_run_classifies(finished):
+    run = loop.load(finished[1])
+    embeddings = run.model.encode_text(run.tokenizer(["a lock icon", ""]))
+    np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), 1, rtol=1e-5)
+    assert "letter q" in run.label_names and "red" not in run.label_names
+
+
+def test_train_json_adds_up(finished):
+    summary = json.loads((finished[1] / "train.json").read_text())
+    assert summary["phases"]["text"]["examples"] == 6 * 16
+    total = sum(phase["seconds"] for phase in summary["phases"].values())
+    assert total == pytest.approx(summary["seconds"], abs=0.2)
+    assert summary["input_examples_per_second"] > 0
+
+
+def test_no_run_and_no_checkpoint_are_said(finished, tmp_path):
+    with pytest.raises(FileNotFoundError, match="holds no run"):
+        loop.load(tmp_path)
+    shutil.copy(finished[1] / "config.json", tmp_path)
+    with pytest.raises(FileNotFoundError, match="no complete checkpoint"):
+        loop.load(tmp_path)
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(finished, tmp_path):
+    config = tiny_run.tiny_config(finished[0])
+    config.phases.pretrain.learning_rate = 1e30
+    config.phases.pretrain.min_learning_rate = 1e30
+    with pytest.raises(FloatingPointError, match=r"step \d of phase pretrain"):
+        loop.train(config, tmp_path)

@@ -1,0 +1,124 @@
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import tiny_run
+
+from basic_tf.models import zoo
+from basic_tf.training import trainer
+
+
+@pytest.fixture
+def model(tmp_path):
+    config = tiny_run.tiny_config(tmp_path).model.to_dict()
+    return zoo.build(config, vocabulary_size=50)
+
+
+def make_batch(size=6):
+    rng = np.random.default_rng(0)
+    token_ids = rng.integers(3, 50, (size, 7)).astype(np.int32)
+    token_ids[1] = token_ids[0]
+    return {
+        "image": tf.constant(rng.random((size, 32, 32, 3)), tf.float32),
+        "token_ids": tf.constant(token_ids),
+    }
+
+
+def fit_one_step(ours, batch, learning_rate):
+    ours.compile(keras.optimizers.SGD(learning_rate), jit_compile=False)
+    ours.optimizer.build(ours.trained_variables)
+    ours.fit(tf.data.Dataset.from_tensors(batch), shuffle=False, verbose=0)
+
+
+def loop_loss(model, batch, excluded):
+    """The loss as a loop over pairs, one softmax at a time."""
+    images = model.encode_image(batch["image"], training=True)
+    texts = model.encode_text(batch["token_ids"], training=True)
+    scale, total, size = tf.exp(model.log_scale), 0.0, len(images)
+    for i in range(size):
+        for ours, others in ((images, texts), (texts, images)):
+            logits = [
+                scale * tf.reduce_sum(ours[i] * others[j])
+                for j in range(size)
+                if i == j or (i, j) not in excluded
+            ]
+            partner = scale * tf.reduce_sum(ours[i] * others[i])
+            total += tf.math.log(tf.add_n([tf.exp(x) for x in logits])) - partner
+    return total / (2 * size)
+
+
+@pytest.mark.parametrize("exclude", [False, True])
+def test_a_step_follows_the_gradient_of_a_naive_loop(model, exclude):
+    batch = make_batch()
+    with tf.GradientTape() as tape:
+        loss = loop_loss(model, batch, {(0, 1), (1, 0)} if exclude else set())
+    variables = model.trainable_variables
+    gradients = tape.gradient(loss, [v.value for v in variables])
+    before = [v.numpy() for v in variables]
+    ours = trainer.ContrastiveTrainer(model, exclude_equal_captions=exclude)
+    fit_one_step(ours, batch, 0.1)
+    for variable, old, gradient in zip(variables, before, gradients, strict=True):
+        np.testing.assert_allclose(
+            variable.numpy(),
+            old - 0.1 * np.asarray(tf.convert_to_tensor(gradient)),
+            atol=2e-5,
+            err_msg=variable.path,
+        )
+
+
+def test_the_scale_is_at_most_100_after_a_step(model):
+    model.log_scale.assign(math.log(200))
+    fit_one_step(trainer.ContrastiveTrainer(model), make_batch(), 1e-6)
+    assert math.exp(float(model.log_scale)) <= 100.001
+
+
+def test_what_is_not_trained_keeps_every_bit(model):
+    before = [v.numpy() for v in model.image_encoder.variables]
+    texts = [v.numpy() for v in model.text_encoder.variables]
+    ours = trainer.ContrastiveTrainer(model, train="text_encoder|log_scale")
+    fit_one_step(ours, make_batch(), 0.1)
+    for old, variable in zip(before, model.image_encoder.variables, strict=True):
+        np.testing.assert_array_equal(old, variable.numpy())
+    moved = zip(texts, model.text_encoder.variables, strict=True)
+    assert any((old != variable.numpy()).any() for old, variable in moved)
+
+
+def test_cached_embeddings_give_the_step_of_the_images(model, tmp_path):
+    batch = make_batch()
+    twin = zoo.build(tiny_run.tiny_config(tmp_path).model.to_dict(), 50)
+    twin.set_weights(model.get_weights())
+    cached = {
+        "image_embedding": model.encode_image(batch["image"]),
+        "token_ids": batch["token_ids"],
+    }
+    for one, data in ((model, batch), (twin, cached)):
+        ours = trainer.ContrastiveTrainer(one, train="text_encoder|log_scale")
+        fit_one_step(ours, data, 0.1)
+    for ours, theirs in zip(model.variables, twin.variables, strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), atol=1e-6)
+
+
+def test_a_pattern_that_trains_nothing_is_refused(model):
+    with pytest.raises(ValueError, match="no variable path matches 'image_tower'"):
+        trainer.ContrastiveTrainer(model, train="image_tower")
+
+
+def test_phase_one_moves_the_image_encoder_alone(model):
+    labels = np.zeros((6, 4), np.float32)
+    labels[np.arange(6), [0, 1, 2, 3, 0, 1]] = 1
+    texts = [v.numpy() for v in model.text_encoder.variables]
+    ours = trainer.SupervisedTrainer(model, num_classes=4)
+    batch = {"image": make_batch()["image"], "labels": tf.constant(labels)}
+    with tf.GradientTape() as tape:
+        logits = ours(batch["image"], training=True)
+        picked = tf.gather(tf.nn.softmax(logits), labels.argmax(1), batch_dims=1)
+        loss = -tf.reduce_mean(tf.math.log(picked))
+    kernel = ours.classifier.kernel
+    gradient = tape.gradient(loss, kernel.value)
+    before = kernel.numpy()
+    fit_one_step(ours, batch, 0.1)
+    np.testing.assert_allclose(kernel.numpy(), before - 0.1 * gradient, atol=1e-5)
+    for old, variable in zip(texts, model.text_encoder.variables, strict=True):
+        np.testing.assert_array_equal(old, variable.numpy())
