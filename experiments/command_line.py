@@ -2,28 +2,40 @@
 
 import sys
 
+import tensorflow as tf
 from absl import app, logging
 
+USER_ERRORS = (ValueError, OSError, FloatingPointError, tf.errors.OpError)
 
-def run(main, user_errors=(ValueError, OSError, FloatingPointError)):
+
+def run(main):
     """Runs an absl program.
 
     Args:
-        main: called with the positional arguments.
-        user_errors: exceptions that are printed without a traceback.
+        main: called with the positional arguments. `USER_ERRORS` that it raises are
+            printed without a traceback.
     """
 
     def guarded(argv):
         logging.set_verbosity(logging.INFO)
         try:
             return main(argv[1:])
-        except user_errors as error:
+        except USER_ERRORS as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
+            print("stopped", file=sys.stderr)
             return 130
 
-    app.run(guarded)
+    try:
+        app.run(guarded)
+    except (AttributeError, KeyError) as error:
+        # Flags are parsed before `main`: this is what ml_collections raises for a field
+        # that the configuration does not have.
+        if not any(argument.startswith("--config.") for argument in sys.argv):
+            raise
+        print(f"error: no such field: {error.args[0]}", file=sys.stderr)
+        sys.exit(1)
 
 
 def refuse(arguments):

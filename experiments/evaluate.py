@@ -8,6 +8,7 @@ Examples:
 
 import json
 import os
+import pathlib
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -42,8 +43,14 @@ def main(arguments):
 
 def _evaluate(workdir):
     run = basic_tf.load(workdir)
+    training = pathlib.Path(workdir) / "train.json"
+    if not training.is_file():
+        raise ValueError(f"{workdir} is not trained to its end; train it on")
+    names = _TASKS.value or run.config.evaluation.tasks
+    for name in names:
+        tasks.check_name(name)
     results = {}
-    for name in _TASKS.value or run.config.evaluation.tasks:
+    for name in names:
         task = tasks.load_task(name, run.config.data.data_dir)
         results[name] = zero_shot.evaluate(run, task)
         metrics = results[name].metrics
@@ -58,7 +65,7 @@ def _evaluate(workdir):
         run=run,
         results=results,
         rows=run_log.read_rows(workdir),
-        training=json.loads(open(f"{workdir}/train.json").read()),
+        training=json.loads(training.read_text()),
     )
 
 

@@ -7,6 +7,7 @@ Examples:
 """
 
 import os
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -26,7 +27,11 @@ _WORKDIR = flags.DEFINE_string("workdir", None, "Folder of the run.")
 def main(arguments):
     command_line.refuse(arguments)
     tf.config.experimental.enable_op_determinism()  # a run resumes bit for bit
-    loop.train(_CONFIG.value, _WORKDIR.value)
+    try:
+        loop.train(_CONFIG.value, _WORKDIR.value)
+    except KeyboardInterrupt:
+        print("The same command goes on from the last checkpoint.", file=sys.stderr)
+        raise
 
 
 if __name__ == "__main__":

@@ -94,6 +94,9 @@ def main(arguments):
 
     model = tf.saved_model.load(_SAVED_MODEL.value)
     labels = [label.strip() for label in _LABELS.value or [] if label.strip()]
+    if _LABELS.value is not None and not labels:
+        print("error: --labels names no label", file=sys.stderr)
+        return 1
     failed = False
     for path in files:
         try:

@@ -32,7 +32,7 @@ if [ -n "$compare" ]; then
   train scratch "$directory/scratch"
   compared=(--compare_workdir "$directory/scratch")
 fi
-python -m experiments.evaluate --workdir "$directory" "${compared[@]}"
+python -m experiments.evaluate --workdir "$directory" ${compared[@]+"${compared[@]}"}
 python -m tools.export_saved_model --workdir "$directory" --output "$directory/saved_model"
 python -m tools.classify --saved_model "$directory/saved_model" tests/images/lock.png
 

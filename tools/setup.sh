@@ -33,7 +33,7 @@ set_up() {
 
 # Two programs started at once install once: the second waits.
 exec 9>.venv.lock
-flock 9 2>/dev/null
+flock 9 2>/dev/null || true # not on every system
 set_up || exit 1
 exec 9>&-
 export PATH="$PWD/.venv/bin:$PATH"

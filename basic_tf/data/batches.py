@@ -96,7 +96,7 @@ def training_batches(
     tokenizer=None,
     image_embeddings=None,
 ):
-    """Batches for a training phase (DESIGN section 3).
+    """Batches for a training phase.
 
     Args:
         examples: `sources.Examples`.

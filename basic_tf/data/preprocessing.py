@@ -98,8 +98,8 @@ def augment_affine(
         seed: int `[2]`; the same seed gives the same result bit for bit.
         max_rotation: degrees.
         max_shear: horizontal displacement per unit of height.
-        max_zoom: scale of each axis, log-uniform from 1 / (1 + max_zoom) to 1 +
-        max_zoom. max_shift: fraction of the side, drawn for each axis.
+        max_zoom: scale of each axis, log-uniform between its inverse and 1 + max_zoom.
+        max_shift: fraction of the side, drawn for each axis.
 
     Returns:
         float32 `[B, S, S, 3]`.

@@ -16,6 +16,7 @@ from basic_tf.data import (
 )
 
 IMAGE_COLUMNS = ("image", "filepath", "path", "image_path", "file", "filename")
+MAX_DROPPED_SHARE = 0.5  # of the rows of a table; more is a mistake, not noise
 CAPTION_COLUMNS = ("caption", "title", "text", "description")
 
 
@@ -30,8 +31,8 @@ class Examples:
         labels: N lists of class indices (an image may carry several), or empty.
         label_names: names of the classes, in the order of their indices.
         are_paths: whether `images` are paths of files.
-        pixels: `[N, S, S, 3]` uint8, the images decoded (`batches.keep_pixels`), or
-        None.
+        pixels: `[N, S, S, 3]` uint8, the decoded images (`batches.keep_pixels`), or
+            None.
     """
 
     images: list
@@ -74,8 +75,7 @@ def load(source, data_dir=None):
 
     Raises:
         ValueError: for another syntax, an unknown data set or split, a `csv` without
-        the
-            columns or without a usable row; the message says what would do.
+            the columns or with few usable rows; the message says what would do.
         FileNotFoundError: if the `csv` file does not exist.
     """
     kind, _, rest = source.partition(":")
@@ -124,37 +124,48 @@ def _load_csv(path):
     image_column = _find_column(path, columns, IMAGE_COLUMNS, "image path")
     caption_column = _find_column(path, columns, CAPTION_COLUMNS, "caption")
     images, captions, dropped = [], [], collections.Counter()
-    for number, row in enumerate(rows, start=2):
+    for number, row in rows:
         image = path.parent / (row[image_column] or "")  # paths are beside the file
-        reason = _why_unusable(image)
+        caption = row[caption_column] or ""
+        reason = _why_unusable(image) if caption.strip() else "empty caption"
         if reason:
             dropped[reason] += 1
-            logging.warning("%s row %d: %s: %s", path, number, image, reason)
+            logging.warning("%s line %d: %s: %s", path, number, image, reason)
             continue
         images.append(str(image))
-        captions.append(row[caption_column] or "")
+        captions.append(caption)
     if dropped:
         counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
         logging.warning("%s: dropped of %d rows: %s", path, len(rows), counts)
     if not images:
-        raise ValueError(f"{path}: none of its {len(rows)} rows has a readable image")
+        raise ValueError(f"{path}: none of its {len(rows)} rows can be used")
+    if len(images) < (1 - MAX_DROPPED_SHARE) * len(rows):
+        raise ValueError(
+            f"{path}: only {len(images)} of {len(rows)} rows can be used: {counts}"
+        )
     return Examples(images=images, captions=captions, are_paths=True)
 
 
 def _read_table(path):
+    """`([(line number, row as a dictionary)], column names)`; blank rows left out."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        head = file.readline()
-        delimiter = max(",\t;|", key=head.count)
-        file.seek(0)
-        reader = csv.DictReader(file, delimiter=delimiter)
-        rows = [row for row in reader if any(row.values())]
-        return rows, reader.fieldnames or []
+        try:
+            head = file.readline()
+            delimiter = max(",\t;|", key=head.count)
+            file.seek(0)
+            reader = csv.DictReader(file, delimiter=delimiter)
+            rows = [(reader.line_num, row) for row in reader if any(row.values())]
+            return rows, reader.fieldnames or []
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} is not a table in UTF-8: {error}") from None
 
 
 def _find_column(path, columns, candidates, what):
-    for column in columns:
-        if column.strip().lower() in candidates:
-            return column
+    """The first of `candidates` that is a column, in any case of letters."""
+    by_name = {column.strip().lower(): column for column in columns}
+    for candidate in candidates:
+        if candidate in by_name:
+            return by_name[candidate]
     raise ValueError(
         f"{path} has no {what} column: its columns are {', '.join(columns) or 'none'}; "
         f"one of {', '.join(candidates)} is needed"
@@ -163,10 +174,12 @@ def _find_column(path, columns, candidates, what):
 
 def _why_unusable(path):
     """A reason, or None for an image that can be decoded."""
-    if not path.is_file():
-        return "missing image"
     try:
+        if not path.is_file():
+            return "missing image"
         preprocessing.decode_image(tf.constant(path.read_bytes()))
+    except OSError as error:
+        return f"unreadable image ({error.strerror})"
     except tf.errors.InvalidArgumentError:
         return "undecodable image"
     return None

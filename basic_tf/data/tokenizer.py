@@ -24,26 +24,31 @@ def train(captions, vocabulary_size):
         The serialized model, bytes.
 
     Raises:
-        ValueError: if no caption holds any text.
+        ValueError: if no caption holds any text, or `vocabulary_size` is too small for
+            the characters of the text.
     """
     captions = [caption for caption in captions if caption.strip()]
     if not captions:
         raise ValueError("no caption holds any text: nothing to train a tokenizer on")
     model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(captions),
-        model_writer=model,
-        vocab_size=vocabulary_size,
-        hard_vocab_limit=False,
-        model_type="unigram",
-        normalization_rule_name="nmt_nfkc_cf",
-        pad_id=PADDING_ID,
-        eos_id=END_ID,
-        unk_id=UNKNOWN_ID,
-        bos_id=-1,
-        num_threads=1,  # the result depends on the number of threads
-        minloglevel=2,
-    )
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(captions),
+            model_writer=model,
+            vocab_size=vocabulary_size,
+            hard_vocab_limit=False,
+            model_type="unigram",
+            normalization_rule_name="nmt_nfkc_cf",
+            pad_id=PADDING_ID,
+            eos_id=END_ID,
+            unk_id=UNKNOWN_ID,
+            bos_id=-1,
+            num_threads=1,  # the result depends on the number of threads
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise ValueError(f"vocabulary_size {vocabulary_size}: {reason}") from None
     return model.getvalue()
 
 

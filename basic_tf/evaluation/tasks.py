@@ -36,16 +36,24 @@ def known_tasks():
     return json.loads(pathlib.Path(__file__).with_name("tasks.json").read_text())
 
 
+def check_name(name):
+    """Refuses an unknown task.
+
+    Raises:
+        ValueError: naming the known ones.
+    """
+    if name not in known_tasks():
+        raise ValueError(f"no task {name!r}; known: {', '.join(known_tasks())}")
+
+
 def load_task(name, data_dir=None):
     """Reads a task's split.
 
     Raises:
         ValueError: for an unknown task, naming the known ones.
     """
-    tasks = known_tasks()
-    if name not in tasks:
-        raise ValueError(f"no task {name!r}; known: {', '.join(tasks)}")
-    task = tasks[name]
+    check_name(name)
+    task = known_tasks()[name]
     examples = sources.load(task["source"], data_dir)
     present, labels = np.unique(examples.label, return_inverse=True)
     return Task(

@@ -77,6 +77,8 @@ class MBConv(ResidualBlock):
         **kwargs,
     ):
         super().__init__(filters, strides, **kwargs)
+        if stride_on not in ("expand", "depthwise"):
+            raise ValueError(f"stride_on {stride_on!r} is not expand or depthwise")
         self.stride_on = stride_on
         self.expansion_ratio = expansion_ratio
         self.squeeze_ratio = squeeze_ratio

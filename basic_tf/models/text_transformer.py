@@ -79,6 +79,9 @@ class TextTransformer(keras.Model):
     Input `[B, L]` int with L at most `max_length`, padded with id 0; output `[B, D]`,
     not normalised. A row of padding alone gives a finite embedding.
 
+    Raises:
+        ValueError: for rows longer than `max_length`.
+
     Example:
         >>> encoder = TextTransformer(100, 16, num_layers=1, width=32, num_heads=2,
         ...                           embedding_dim=32)
@@ -135,6 +138,12 @@ class TextTransformer(keras.Model):
 
     def call(self, token_ids, training=None):
         # `training` changes nothing here; every encoder takes it.
+        length = token_ids.shape[1]
+        if length is not None and length > self.max_length:
+            raise ValueError(
+                f"rows of {length} token ids are longer than max_length "
+                f"{self.max_length}"
+            )
         is_token = ops.not_equal(token_ids, PADDING_ID)
         positions = ops.arange(ops.shape(token_ids)[1])
         x = self.token_embedding(token_ids) + self.position_embedding(positions)

@@ -1,8 +1,6 @@
 """A run: build from a configuration, train its phases, checkpoint, resume, load."""
 
-import contextlib
 import dataclasses
-import fcntl
 import json
 import pathlib
 import time
@@ -16,6 +14,7 @@ from basic_tf.data import batches, sources
 from basic_tf.data import tokenizer as tokenizers
 from basic_tf.models import zoo
 from basic_tf.training import checkpoints, phases
+from basic_tf.training import workdir as workdirs
 from basic_tf.training.run_log import RunLog, StepWatch, summarize
 
 
@@ -104,10 +103,9 @@ def load(workdir):
         config.model.text_encoder.max_length,
     )
     model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
-    checkpoints.restore(
-        prefix,
-        {f"model/{variable.path}": variable.value for variable in model.variables},
-    )
+    checkpoints.restore(prefix, _model_variables(model))
+    if not (workdir / "train.json").is_file():
+        logging.warning("%s is not trained to its end: this is %s", workdir, prefix)
     return LoadedRun(
         model=model,
         tokenizer=tokenizer,
@@ -120,7 +118,8 @@ def load(workdir):
 def train(config, workdir):
     """Trains a run, or goes on with one that was interrupted, to its last step.
 
-    A run that resumes is bit for bit the one that was never interrupted.
+    Where operations are deterministic (`tf.config.experimental.enable_op_determinism`)
+    a run that resumes is bit for bit the one that was never interrupted.
 
     Args:
         config: `ConfigDict`; see `experiments/configs/glyphs.py` for its fields.
@@ -131,11 +130,26 @@ def train(config, workdir):
             by another process, or if the configuration cannot be trained.
         FloatingPointError: at the first step whose loss is not finite.
     """
+    _check(config)
     workdir = pathlib.Path(workdir)
     workdir.mkdir(parents=True, exist_ok=True)
-    with exclusive(workdir):
-        _claim(workdir, config)
+    with workdirs.exclusive(workdir):
+        workdirs.claim(workdir, config)
         _train_phases(config, workdir)
+
+
+def _check(config):
+    """Refuses numbers that no run can be trained with, before anything is written."""
+    positive = {name: config[name] for name in ("log_every", "checkpoint_every")}
+    for name in config.phase_order:
+        if name not in config.phases:
+            known = ", ".join(config.phases)
+            raise ValueError(f"phase_order names {name!r}; the phases are {known}")
+        for field in ("steps", "batch_size", "learning_rate"):
+            positive[f"phases.{name}.{field}"] = config.phases[name][field]
+    for name, value in positive.items():
+        if not value > 0:
+            raise ValueError(f"{name} is {value} and must be more than 0")
 
 
 def _train_phases(config, workdir):
@@ -166,10 +180,14 @@ def _train_phases(config, workdir):
             checkpoints.restore(prefix, phase.variables())
         _run_phase(phase, config, workdir, state, log)
         state.phase, state.step = state.phase + 1, 0
+        if state.phase == len(config.phase_order):
+            _write_summary(workdir, phase, model)
         _save(workdir, state, _model_variables(model))
     if phase is None:
         print(f"{workdir} is trained to its last step already")
-        return
+
+
+def _write_summary(workdir, phase, model):
     summary = summarize(workdir) | {
         "input_examples_per_second": input_examples_per_second(phase),
         "parameters": {
@@ -177,7 +195,7 @@ def _train_phases(config, workdir):
             "text_encoder": zoo.count_parameters(model.text_encoder),
         },
     }
-    _write_whole(workdir / "train.json", json.dumps(summary, indent=2).encode())
+    workdirs.write_whole(workdir / "train.json", json.dumps(summary, indent=2).encode())
 
 
 def input_examples_per_second(phase, seconds=3.0):
@@ -197,18 +215,13 @@ def _run_phase(phase, config, workdir, state, log):
         _save(workdir, state, phase.variables())
 
     watch = StepWatch(phase, log, config.log_every, config.checkpoint_every, save)
-    try:
-        phase.trainer.fit(
-            phase.make_batches(state.step, phase.steps),
-            steps_per_epoch=phase.steps - state.step,
-            callbacks=[watch],
-            shuffle=False,  # the batches are shuffled already
-            verbose=0,
-        )
-    except KeyboardInterrupt:
-        save()
-        print(f"stopped at step {state.step} of {phase.name}; the same command goes on")
-        raise
+    phase.trainer.fit(
+        phase.make_batches(state.step, phase.steps),
+        steps_per_epoch=phase.steps - state.step,
+        callbacks=[watch],
+        shuffle=False,  # the batches are shuffled already
+        verbose=0,
+    )
 
 
 def _save(workdir, state, variables):
@@ -227,12 +240,17 @@ def load_data(config, workdir):
     path = workdir / "tokenizer.model"
     if not path.is_file():
         model = tokenizers.train(examples.captions, config.tokenizer.vocabulary_size)
-        _write_whole(path, model)
+        workdirs.write_whole(path, model)
     names = [examples.label_names[index] for index in sorted(set(examples.label))]
-    _write_whole(workdir / "labels.json", json.dumps(names).encode())
+    workdirs.write_whole(workdir / "labels.json", json.dumps(names).encode())
     max_length = config.model.text_encoder.max_length
     tokenizer = tokenizers.Tokenizer(path.read_bytes(), max_length)
     keep = tokenizer.lengths(examples.captions).numpy() <= max_length
+    if not keep.any():
+        raise ValueError(
+            f"{config.data.train}: every caption has more than {max_length} tokens; "
+            "raise model.text_encoder.max_length"
+        )
     logging.info(
         "%s: %d examples, %d dropped for captions of more than %d tokens; %d pieces",
         config.data.train, len(examples), (~keep).sum(), max_length,
@@ -240,53 +258,3 @@ def load_data(config, workdir):
     )  # fmt: skip
     image_size = config.model.image_encoder.image_size
     return batches.keep_pixels(examples.select(keep), image_size), tokenizer
-
-
-@contextlib.contextmanager
-def exclusive(workdir):
-    """Holds the folder for this process; the lock ends with it, however it ends."""
-    with (workdir / "lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"another process is training in {workdir}") from None
-        yield
-
-
-def _claim(workdir, config):
-    """Writes the configuration, or checks it against the run that is there."""
-    path = workdir / "config.json"
-    if not path.is_file():
-        _write_whole(path, config.to_json_best_effort(indent=2).encode())
-        return
-    there = _flatten(json.loads(path.read_text()))
-    ours = _flatten(json.loads(config.to_json_best_effort()))
-    differing = [
-        f"{key} (there {there.get(key)}, now {ours.get(key)})"
-        for key in sorted(there.keys() | ours.keys())
-        if there.get(key) != ours.get(key)
-    ]
-    if differing:
-        raise ValueError(
-            f"{workdir} holds a run of another configuration: {', '.join(differing)}; "
-            "use another workdir"
-        )
-
-
-def _flatten(tree, prefix=""):
-    if not isinstance(tree, dict):
-        return {prefix: tree}
-    return {
-        key: value
-        for name, branch in tree.items()
-        for key, value in _flatten(
-            branch, f"{prefix}.{name}" if prefix else name
-        ).items()
-    }
-
-
-def _write_whole(path, content):
-    """Writes a file so that a kill leaves all of it or nothing."""
-    temporary = path.with_suffix(".partial")
-    temporary.write_bytes(content)
-    temporary.rename(path)

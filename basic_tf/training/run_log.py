@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from basic_tf import memory
+from basic_tf.training import workdir as workdirs
 
 
 class RunLog:
@@ -29,7 +30,8 @@ class RunLog:
         self.state = state
         self._path = pathlib.Path(workdir) / "metrics.jsonl"
         rows = [r for r in read_rows(workdir) if r["total_step"] <= state.total_step]
-        self._path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        workdirs.write_whole(self._path, text.encode())
         self._events = tf.summary.create_file_writer(str(self._path.parent / "events"))
 
     def write(self, phase, metrics):
@@ -71,7 +73,11 @@ class StepWatch(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         self._clock = time.perf_counter(), time.process_time()
-        self._last_row = None
+        state = self.log.state
+        self._last_row = {
+            "examples": state.step * self.phase.batch_size,
+            "seconds": state.seconds,
+        }
 
     def on_train_batch_end(self, batch, logs=None):
         state, phase = self.log.state, self.phase
@@ -93,8 +99,7 @@ class StepWatch(keras.callbacks.Callback):
         self._clock = time.perf_counter(), time.process_time()
 
     def _progress(self, row):
-        before = self._last_row or {"examples": 0, "seconds": 0, "step": 0}
-        self._last_row = row
+        before, self._last_row = self._last_row, row
         examples = row["examples"] - before["examples"]
         rate = examples / max(row["seconds"] - before["seconds"], 1e-9)
         left = (

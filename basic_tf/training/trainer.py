@@ -87,15 +87,14 @@ class ContrastiveTrainer(_Trainer):
 
     Args:
         model: `DualEncoder`.
-        train: pattern over variable paths; what it does not match is not trained, has
-        no
-            optimizer slots and no backward pass, and keeps its statistics.
-        exclude_equal_captions: leave a caption that occurs again in the batch out of
-        the
-            negatives; see `losses.contrastive_loss`.
+        train: pattern over variable paths; what it does not match is not trained and
+            has no optimizer slots. An encoder without a trained variable keeps its
+            statistics, too.
+        exclude_equal_captions: whether to leave a caption that occurs again in the
+            batch out of the negatives; see `losses.contrastive_loss`.
 
-    Batches: `{"image": [B, H, W, 3] or "image_embedding": [B, D], "token_ids": [B,
-    L]}`.
+    Batches: `{"image": [B, H, W, 3], "token_ids": [B, L]}`, or `"image_embedding":
+    [B, D]` in place of `"image"`.
     """
 
     metric_names = ("loss", "accuracy", "temperature")

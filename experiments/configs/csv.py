@@ -1,8 +1,8 @@
 """A dual encoder on your own pairs: `csv.py:FILE`, a table of image paths and captions.
 
-Trains both encoders contrastively. The table needs a column `image` (or `filepath`,
-`path`, `file`) with paths relative to the table, and a column `caption` (or `title`,
-`text`).
+Trains both encoders contrastively. The table needs a column of paths relative to it
+(`image`, `filepath`, `path`, `image_path`, `file` or `filename`) and one of captions
+(`caption`, `title`, `text` or `description`).
 """
 
 from ml_collections import ConfigDict
@@ -34,7 +34,6 @@ def get_config(argument=""):
             "warmup_steps": 100,
             "decay": 0.01,
             "augmentation": {"max_zoom": 0.1, "max_shift": 0.05},
-            "label_weighting": "uniform",
             "train": ".",
             "exclude_equal_captions": False,
         }

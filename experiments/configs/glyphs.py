@@ -73,6 +73,10 @@ def _phase(
     warmup_steps=100,
     train=".",
 ):
+    kinds = {
+        "supervised": {"label_weighting": "information"},
+        "contrastive": {"train": train, "exclude_equal_captions": False},
+    }
     return {
         "kind": kind,
         "steps": steps,
@@ -82,7 +86,4 @@ def _phase(
         "warmup_steps": warmup_steps,
         "decay": 0.01,
         "augmentation": augmentation,
-        "label_weighting": "information",
-        "train": train,
-        "exclude_equal_captions": False,
-    }
+    } | kinds[kind]

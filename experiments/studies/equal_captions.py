@@ -38,6 +38,8 @@ _QUICK = flags.DEFINE_boolean("quick", False, "One seed and a quarter of the ste
 def main(arguments):
     command_line.refuse(arguments)
     run = basic_tf.load(_WORKDIR.value)
+    if "text" not in run.config.phases:
+        raise ValueError(f"{_WORKDIR.value} has no phase text to repeat")
     examples, _ = loop.load_data(run.config, pathlib.Path(_WORKDIR.value))
     loaded = [
         tasks.load_task(name, run.config.data.data_dir)

@@ -21,11 +21,22 @@ def write_csv(folder, text, encoding="utf-8"):
 @pytest.mark.parametrize("delimiter", [",", "\t", ";"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
 def test_a_csv_is_read_beside_its_images(folder, delimiter, encoding):
-    rows = [["filepath", "title"], ["images/a.png", "NA"], [], ["images/b.png", ""]]
+    rows = [["filepath", "title"], ["images/a.png", "NA"], [], ["images/b.png", "x"]]
     text = "\n".join(delimiter.join(row) for row in rows)
     examples = sources.load(write_csv(folder, text, encoding))
-    assert examples.captions == ["NA", ""]
+    assert examples.captions == ["NA", "x"]
     assert examples.images == [str(folder / f"images/{n}.png") for n in "ab"]
+
+
+def test_the_usual_name_wins_whatever_the_order_of_columns(folder):
+    text = "title,Caption,image\nwrong,right,images/a.png\n"
+    assert sources.load(write_csv(folder, text)).captions == ["right"]
+
+
+def test_what_is_not_utf_8_is_refused_by_name(folder):
+    source = write_csv(folder, "image,caption\nimages/a.png,caf\u00e9\n", "latin-1")
+    with pytest.raises(ValueError, match=r"pairs\.csv is not a table in UTF-8"):
+        sources.load(source)
 
 
 def test_quoted_commas_and_newlines_belong_to_the_caption(folder):
@@ -33,17 +44,29 @@ def test_quoted_commas_and_newlines_belong_to_the_caption(folder):
     assert sources.load(write_csv(folder, text)).captions == ["red, and\nsquare 🟥"]
 
 
-def test_bad_rows_are_dropped_counted_and_named(folder, caplog):
+def write_bad_images(folder):
     (folder / "text.png").write_text("not an image")
     (folder / "empty.png").touch()
     whole = (folder / "images/a.png").read_bytes()
     (folder / "cut.png").write_bytes(whole[: len(whole) // 2])
-    names = ["images/a.png", "text.png", "gone.png", "empty.png", "cut.png"]
-    text = "image,caption\n" + "".join(f"{name},x\n" for name in names)
+    return ["text.png", "gone.png", "empty.png", "cut.png"]
+
+
+def test_bad_rows_are_dropped_counted_and_named(folder, caplog):
+    good = ["images/a.png", "images/b.png"] * 3
+    rows = [f"{name},x" for name in [good[0], *write_bad_images(folder), *good[1:]]]
+    text = "\n".join(["image,caption", *rows, "images/a.png,"])
     examples = sources.load(write_csv(folder, text))
-    assert examples.images == [str(folder / "images/a.png")]
-    assert "dropped of 5 rows: 3 undecodable image, 1 missing image" in caplog.text
-    assert "row 3" in caplog.text and "text.png" in caplog.text
+    assert examples.images == [str(folder / name) for name in good]
+    counts = "3 undecodable image, 1 missing image, 1 empty caption"
+    assert f"dropped of 11 rows: {counts}" in caplog.text
+    assert "line 3" in caplog.text and "text.png" in caplog.text
+
+
+def test_a_csv_that_is_mostly_bad_is_refused_with_the_counts(folder):
+    rows = [f"{name},x\n" for name in ["images/a.png", *write_bad_images(folder)]]
+    with pytest.raises(ValueError, match="only 1 of 5 rows can be used: 3 undecod"):
+        sources.load(write_csv(folder, "image,caption\n" + "".join(rows)))
 
 
 def test_a_missing_column_names_those_that_are_there(folder):
@@ -52,7 +75,7 @@ def test_a_missing_column_names_those_that_are_there(folder):
 
 
 def test_a_csv_without_a_usable_row_is_refused(folder):
-    with pytest.raises(ValueError, match="none of its 1 rows has a readable image"):
+    with pytest.raises(ValueError, match="none of its 1 rows can be used"):
         sources.load(write_csv(folder, "image,caption\nno.png,x\n"))
 
 

@@ -107,7 +107,7 @@ class ModelTestCase:
     def test_stateless_call_equals_call(self, training):
         layer = self.make_random()
         before = layer.get_weights()
-        # Models always take the argument (DESIGN section 2), layers where they need it.
+        # Models always take the argument, layers where they need it.
         takes = "training" in inspect.signature(layer.call).parameters
         is_model = isinstance(layer, keras.Model)
         options = {"training": training} if takes or is_model else {}

@@ -1,5 +1,4 @@
 import json
-import multiprocessing
 import shutil
 
 import numpy as np
@@ -87,34 +86,6 @@ def test_the_frozen_encoder_keeps_every_bit(finished, tmp_path, monkeypatch):
     assert compared > 10
     slots = [n for n in last.get_variable_to_shape_map() if n.startswith("optimizer")]
     assert slots and not any("image_encoder" in name for name in slots)
-
-
-def test_another_configuration_is_refused_by_name(finished):
-    data, workdir = finished
-    config = tiny_run.tiny_config(data)
-    config.phases.joint.steps = 7
-    with pytest.raises(ValueError, match=r"phases\.joint\.steps \(there 6, now 7\)"):
-        loop.train(config, workdir)
-
-
-def _hold(workdir, ready, done):
-    with loop.exclusive(workdir):
-        ready.set()
-        done.wait()
-
-
-def test_two_runs_into_one_workdir_are_refused(tmp_path):
-    context = multiprocessing.get_context("fork")
-    ready, done = context.Event(), context.Event()
-    holder = context.Process(target=_hold, args=(tmp_path, ready, done))
-    holder.start()
-    ready.wait()
-    try:
-        with pytest.raises(ValueError, match="another process is training"):
-            loop.train(tiny_run.tiny_config(tmp_path), tmp_path)
-    finally:
-        done.set()
-        holder.join()
 
 
 def test_a_finished_run_is_left_as_it_is(finished, capsys):

@@ -1,0 +1,68 @@
+"""The folder of a run belongs to one process at a time and to one configuration."""
+
+import contextlib
+import fcntl
+import json
+
+
+@contextlib.contextmanager
+def exclusive(workdir):
+    """Holds the folder for this process; the lock ends with it, however it ends.
+
+    Raises:
+        ValueError: if another process holds it.
+    """
+    with (workdir / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"another process is training in {workdir}") from None
+        yield
+
+
+def claim(workdir, config):
+    """Writes the configuration, or checks it against the run that is there.
+
+    A folder without a checkpoint holds nothing to protect: after a first start that was
+    refused, or killed early, another configuration may have it.
+
+    Raises:
+        ValueError: naming the fields that differ.
+    """
+    path = workdir / "config.json"
+    if not any(workdir.glob("checkpoints/step-*.index")) or not path.is_file():
+        for derived in ("tokenizer.model", "labels.json"):
+            (workdir / derived).unlink(missing_ok=True)
+        write_whole(path, config.to_json_best_effort(indent=2).encode())
+        return
+    there = _flatten(json.loads(path.read_text()))
+    ours = _flatten(json.loads(config.to_json_best_effort()))
+    differing = [
+        f"{key} (there {there.get(key)}, now {ours.get(key)})"
+        for key in sorted(there.keys() | ours.keys())
+        if there.get(key) != ours.get(key)
+    ]
+    if differing:
+        raise ValueError(
+            f"{workdir} holds a run of another configuration: {', '.join(differing)}; "
+            "use another workdir"
+        )
+
+
+def _flatten(tree, prefix=""):
+    if not isinstance(tree, dict):
+        return {prefix: tree}
+    return {
+        key: value
+        for name, branch in tree.items()
+        for key, value in _flatten(
+            branch, f"{prefix}.{name}" if prefix else name
+        ).items()
+    }
+
+
+def write_whole(path, content):
+    """Writes a file so that a kill leaves all of it or nothing."""
+    temporary = path.with_suffix(".partial")
+    temporary.write_bytes(content)
+    temporary.rename(path)
