@@ -7,6 +7,8 @@ from basic_tf.training import loop, workdir
 def test_another_configuration_is_refused_by_name(tmp_path):
     config = tiny_run.tiny_config("data")
     workdir.claim(tmp_path, config)
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints/step-00000002.index").touch()
     workdir.claim(tmp_path, config)
     config.phases.joint.steps = 7
     with pytest.raises(ValueError, match=r"phases\.joint\.steps \(there 6, now 7\)"):
