@@ -16,7 +16,11 @@ def run(main):
             printed without a traceback.
     """
 
+    started = False
+
     def guarded(argv):
+        nonlocal started
+        started = True
         logging.set_verbosity(logging.INFO)
         try:
             return main(argv[1:])
@@ -30,9 +34,9 @@ def run(main):
     try:
         app.run(guarded)
     except (AttributeError, KeyError) as error:
-        # Flags are parsed before `main`: this is what ml_collections raises for a field
-        # that the configuration does not have.
-        if not any(argument.startswith("--config.") for argument in sys.argv):
+        # While flags are parsed, this is what ml_collections raises for a field that
+        # the configuration does not have; later, it is a fault of ours.
+        if started:
             raise
         print(f"error: no such field: {error.args[0]}", file=sys.stderr)
         sys.exit(1)
