@@ -3,7 +3,7 @@
 import sys
 
 import tensorflow as tf
-from absl import app, logging
+from absl import app, flags, logging
 
 USER_ERRORS = (ValueError, OSError, FloatingPointError, tf.errors.OpError)
 
@@ -12,34 +12,22 @@ def run(main):
     """Runs an absl program.
 
     Args:
-        main: called with the positional arguments. `USER_ERRORS` that it raises are
-            printed without a traceback.
+        main: called with the positional arguments. `USER_ERRORS` that it raises, and
+            mistakes in flags or in the configuration, are printed without a traceback.
     """
 
-    started = False
-
-    def guarded(argv):
-        nonlocal started
-        started = True
+    def guarded(arguments):
         logging.set_verbosity(logging.INFO)
         try:
-            return main(argv[1:])
+            return main(arguments)
         except USER_ERRORS as error:
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {_one_line(error)}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             print("stopped", file=sys.stderr)
             return 130
 
-    try:
-        app.run(guarded)
-    except (AttributeError, KeyError) as error:
-        # While flags are parsed, this is what ml_collections raises for a field that
-        # the configuration does not have; later, it is a fault of ours.
-        if started:
-            raise
-        print(f"error: no such field: {error.args[0]}", file=sys.stderr)
-        sys.exit(1)
+    app.run(guarded, flags_parser=_parse)
 
 
 def refuse(arguments):
@@ -50,3 +38,22 @@ def refuse(arguments):
     """
     if arguments:
         raise ValueError(f"{arguments[0]!r} is not a flag; see --help")
+
+
+def _parse(argv):
+    """Parses the flags; the arguments that are left over."""
+    try:
+        return flags.FLAGS(argv)[1:]
+    except (AttributeError, KeyError) as error:
+        # What ml_collections raises for a field that the configuration does not have.
+        problem = f"no such field: {_one_line(error.args[0])}"
+    except (flags.Error, ValueError, TypeError) as error:
+        # Where a configuration refuses its argument, its traceback comes with it.
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        problem = lines[-1].removeprefix("ValueError: ")
+    print(f"error: {problem}; see --help", file=sys.stderr)
+    sys.exit(1)
+
+
+def _one_line(message):
+    return " ".join(str(message).split())

@@ -18,7 +18,7 @@ def tiny_config(data_dir):
             "warmup_steps": 2,
             "decay": 0.01,
             "augmentation": {"max_rotation": 5.0},
-            "label_weighting": "uniform",
+            "label_balance": 0.5,
             "train": ".",
             "exclude_equal_captions": False,
         } | fields

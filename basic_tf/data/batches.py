@@ -10,6 +10,19 @@ from basic_tf.data import preprocessing
 MAX_PIXEL_BYTES = 2**30
 
 
+def check_batch_size(batch_size, num_examples):
+    """Refuses a batch that would hold an example twice.
+
+    Raises:
+        ValueError: if there are fewer examples than one batch.
+    """
+    if num_examples < batch_size:
+        raise ValueError(
+            f"batch_size {batch_size} is more than the {num_examples} examples; "
+            f"use {num_examples} or less"
+        )
+
+
 def shuffled_indices(num_examples, batch_size, first_step, last_step, seed):
     """Which examples make up each batch.
 
@@ -29,11 +42,7 @@ def shuffled_indices(num_examples, batch_size, first_step, last_step, seed):
     Raises:
         ValueError: if there are fewer examples than one batch.
     """
-    if num_examples < batch_size:
-        raise ValueError(
-            f"batch_size {batch_size} is more than the {num_examples} examples; "
-            f"use {num_examples} or less"
-        )
+    check_batch_size(batch_size, num_examples)
 
     def draw(step):
         positions = step * batch_size + tf.range(batch_size, dtype=tf.int64)
@@ -47,6 +56,12 @@ def shuffled_indices(num_examples, batch_size, first_step, last_step, seed):
         )
 
     return tf.data.Dataset.range(first_step, last_step).map(draw)
+
+
+def row_loader(rows):
+    """A function from indices `[B]` to the rows, `[N, ...]`, that they stand for."""
+    rows = tf.constant(rows)
+    return lambda indices: tf.gather(rows, indices)
 
 
 def image_loader(examples, image_size):
@@ -84,71 +99,58 @@ def keep_pixels(examples, image_size):
     return dataclasses.replace(examples, pixels=pixels)
 
 
-def training_batches(
-    examples,
-    image_size,
-    batch_size,
-    first_step,
-    last_step,
-    seed,
-    augmentation=None,
-    label_weighting=None,
-    tokenizer=None,
-    image_embeddings=None,
-):
+def training_batches(steps, fields, images=None):
     """Batches for a training phase.
 
     Args:
-        examples: `sources.Examples`.
-        image_size: side of the images in pixels.
-        batch_size, first_step, last_step, seed: see `shuffled_indices`.
-        augmentation: arguments of `preprocessing.augment_affine`, or None.
-        label_weighting: adds `"labels"`, `[B, C]` float32; see `label_targets`.
-        tokenizer: adds `"token_ids"`, `[B, L]` int32.
-        image_embeddings: `[N, D]`; gives `"image_embedding"` in place of `"image"`.
+        steps: dataset of `(step, [B] int64 indices)`, from `shuffled_indices`.
+        fields: `{name: function of the indices -> tensor [B, ...]}`.
+        images: dataset of `[B, S, S, 3]` for the same steps, from `training_images`;
+            adds `"image"`.
 
     Returns:
         `tf.data.Dataset` of dictionaries.
     """
-    steps = shuffled_indices(len(examples), batch_size, first_step, last_step, seed)
-    captions = tf.constant(examples.captions)
-    if image_embeddings is not None:
-        image_embeddings = tf.constant(image_embeddings)
-    if label_weighting:
-        targets = tf.constant(label_targets(examples, label_weighting))
-
-    def complete(step, indices, images):
-        batch = {}
-        if images is None:
-            batch["image_embedding"] = tf.gather(image_embeddings, indices)
-        elif augmentation:
-            seed_pair = tf.stack([tf.constant(seed, tf.int64), step])
-            batch["image"] = preprocessing.augment_affine(
-                images, seed_pair, **augmentation
-            )
-        else:
-            batch["image"] = images
-        if label_weighting:
-            batch["labels"] = tf.gather(targets, indices)
-        if tokenizer is not None:
-            batch["token_ids"] = tokenizer(tf.gather(captions, indices))
-        return batch
-
-    if image_embeddings is not None:
-        dataset = steps.map(lambda step, indices: complete(step, indices, None))
-    else:
-        load = image_loader(examples, image_size)
-        images = (
-            steps.map(lambda step, indices: indices)
-            .unbatch()
-            .map(load, num_parallel_calls=tf.data.AUTOTUNE)
-            .batch(batch_size, drop_remainder=True)
-        )
-        dataset = tf.data.Dataset.zip(steps, images).map(
-            lambda step, images: complete(*step, images),
-            num_parallel_calls=tf.data.AUTOTUNE,
+    dataset = steps.map(
+        lambda step, indices: {name: field(indices) for name, field in fields.items()}
+    )
+    if images is not None:
+        dataset = tf.data.Dataset.zip(dataset, images).map(
+            lambda batch, image: batch | {"image": image}
         )
     return dataset.prefetch(4)
+
+
+def training_images(examples, image_size, steps, seed, augmentation=None):
+    """The images of each step, augmented.
+
+    Args:
+        examples: `sources.Examples`.
+        image_size: side S of the images in pixels.
+        steps: dataset of `(step, [B] int64 indices)`.
+        seed: int; the augmentation of a step depends on it and on the step alone.
+        augmentation: arguments of `preprocessing.augment_affine`, or None.
+
+    Returns:
+        `tf.data.Dataset` of `[B, S, S, 3]` float32 in [0, 1].
+    """
+    (batch_size,) = steps.element_spec[1].shape
+    images = (
+        steps.map(lambda step, indices: indices)
+        .unbatch()
+        .map(image_loader(examples, image_size), num_parallel_calls=tf.data.AUTOTUNE)
+        .batch(batch_size, drop_remainder=True)
+    )
+    if not augmentation:
+        return images
+
+    def augment(step, images):
+        seed_pair = tf.stack([tf.constant(seed, tf.int64), step])
+        return preprocessing.augment_affine(images, seed_pair, **augmentation)
+
+    return tf.data.Dataset.zip(steps.map(lambda step, indices: step), images).map(
+        augment, num_parallel_calls=tf.data.AUTOTUNE
+    )
 
 
 def evaluation_batches(examples, image_size, batch_size):
@@ -161,23 +163,20 @@ def evaluation_batches(examples, image_size, batch_size):
     )
 
 
-def label_targets(examples, weighting="uniform"):
+def label_targets(examples, balance=0.0):
     """`[N, C]` float32: the target distribution of each example over the classes.
 
-    Args:
-        examples: `sources.Examples` with `labels`.
-        weighting: "uniform" over an example's labels, or "information": a label weighs
-            `-ln` of the share of examples that carry it, so that a common label (a
-            colour) does not count as much as a rare one (a name).
+    A label weighs `share^-balance`, where its share is that of the examples that carry
+    it: a common label (a colour) then does not count as much as a rare one (a name).
 
-    Raises:
-        ValueError: for another weighting.
+    Args:
+        examples: `sources.Examples` with `label_sets`.
+        balance: 0 for the same weight for all labels of an example, 1 for the inverse
+            of their frequency.
     """
     targets = np.zeros((len(examples), len(examples.label_names)), np.float32)
-    for row, labels in enumerate(examples.labels):
+    for row, labels in enumerate(examples.label_sets):
         targets[row, labels] = 1
-    if weighting == "information":
-        targets *= -np.log(np.clip(targets.mean(axis=0), 1e-9, 1 - 1e-9))
-    elif weighting != "uniform":
-        raise ValueError(f"label weighting {weighting!r} is not uniform or information")
+    shares = targets.mean(axis=0)
+    targets *= np.where(shares > 0, shares, 1) ** -balance
     return targets / np.maximum(targets.sum(axis=1, keepdims=True), 1e-9)

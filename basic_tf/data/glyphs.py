@@ -33,7 +33,8 @@ class GlyphsConfig(tfds.core.BuilderConfig):
 
     Attributes:
         image_size: side of the images in pixels.
-        renderings: training images of each name; the other splits follow from it.
+        renderings: training images of an icon's name, half of a character's; the other
+            splits follow from it.
         all_icons: every icon name, each glyph of it drawn `renderings` times.
     """
 
@@ -53,7 +54,7 @@ class Glyphs(tfds.core.GeneratorBasedBuilder):
     (the figure's name, in `colors` its colour); `labels`, the name and the colour.
     """
 
-    VERSION = tfds.core.Version("1.0.0")
+    VERSION = tfds.core.Version("1.1.0")
     BUILDER_CONFIGS = [
         GlyphsConfig(name="concepts", description="names that three families draw"),
         GlyphsConfig(name="concepts_64", description="64 x 64", image_size=64),
@@ -108,10 +109,14 @@ class Glyphs(tfds.core.GeneratorBasedBuilder):
 
     def _train(self):
         for name in [*drawing.CHARACTERS, *self._icon_names]:
-            count = self.builder_config.renderings
-            if self.builder_config.all_icons:
-                count *= sum(map(len, _families_drawing(name)))
-            yield from self._renderings(name, "train", count)
+            yield from self._renderings(name, "train", self._num_renderings(name))
+
+    def _num_renderings(self, name):
+        count = self.builder_config.renderings
+        if self.builder_config.all_icons:
+            return count * sum(map(len, _families_drawing(name)))
+        # Seventeen typefaces draw a character, four families at most an icon.
+        return count * (2 if name in drawing.CHARACTERS else 1)
 
     def _validation(self):
         for name in [*drawing.CHARACTERS, *self._icon_names]:

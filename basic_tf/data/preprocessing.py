@@ -269,8 +269,10 @@ def _read_bytes(data, position, count):
 
 def _integer(octets, big_endian):
     """Joins the bytes on the last axis of `octets` to unsigned integers, int64."""
-    powers = tf.constant([256**i for i in range(octets.shape[-1])], tf.int64)
-    return tf.reduce_sum(octets * tf.where(big_endian, powers[::-1], powers), axis=-1)
+    powers = [256**i for i in range(octets.shape[-1])]
+    # A constant each: a reversed slice of one makes Grappler print an error.
+    little, big = tf.constant(powers, tf.int64), tf.constant(powers[::-1], tf.int64)
+    return tf.reduce_sum(octets * tf.where(big_endian, big, little), axis=-1)
 
 
 def _require(data, condition, message):

@@ -27,8 +27,8 @@ class Examples:
     Attributes:
         images: N encoded images (bytes), or N paths where `are_paths`.
         captions: N strings.
-        label: N class indices into `label_names`, or empty.
-        labels: N lists of class indices (an image may carry several), or empty.
+        labels: N class indices into `label_names`, or empty.
+        label_sets: N lists of class indices (an image may carry several), or empty.
         label_names: names of the classes, in the order of their indices.
         are_paths: whether `images` are paths of files.
         pixels: `[N, S, S, 3]` uint8, the decoded images (`batches.keep_pixels`), or
@@ -37,8 +37,8 @@ class Examples:
 
     images: list
     captions: list
-    label: list = dataclasses.field(default_factory=list)
     labels: list = dataclasses.field(default_factory=list)
+    label_sets: list = dataclasses.field(default_factory=list)
     label_names: list = dataclasses.field(default_factory=list)
     are_paths: bool = False
     pixels: np.ndarray | None = None
@@ -52,7 +52,7 @@ class Examples:
         def pick(values):
             return [v for v, kept in zip(values, keep, strict=True) if kept]
 
-        per_example = ("images", "captions", "label", "labels")
+        per_example = ("images", "captions", "labels", "label_sets")
         return dataclasses.replace(
             self,
             **{
@@ -67,7 +67,8 @@ def load(source, data_dir=None):
     """Reads a source whole (images of a `csv` stay on disk until they are needed).
 
     Args:
-        source: `"tfds:NAME[/CONFIG]:SPLIT"` or `"csv:FILE"`.
+        source: `"tfds:NAME[/CONFIG]:SPLIT"` (SPLIT may be a slice, `train[:90%]`) or
+            `"csv:FILE"`.
         data_dir: where TFDS keeps its data sets; its own default when None.
 
     Returns:
@@ -81,8 +82,9 @@ def load(source, data_dir=None):
     kind, _, rest = source.partition(":")
     if kind == "csv" and rest:
         return _load_csv(pathlib.Path(rest))
-    if kind == "tfds" and rest.count(":") == 1:
-        return _load_tfds(*rest.split(":"), data_dir)
+    name, _, split = rest.partition(":")
+    if kind == "tfds" and name and split:
+        return _load_tfds(name, split, data_dir)
     raise ValueError(
         f"source {source!r} is neither tfds:NAME[/CONFIG]:SPLIT nor csv:FILE"
     )
@@ -95,9 +97,11 @@ def _load_tfds(name, split, data_dir):
         reason = str(error).strip().splitlines()[0]
         raise ValueError(f"no TFDS data set {name!r}: {reason}") from error
     builder.download_and_prepare()
-    if split not in builder.info.splits:
+    try:
+        builder.info.splits[split]  # a name, or a slice such as train[:90%]
+    except (KeyError, ValueError):
         known = ", ".join(builder.info.splits)
-        raise ValueError(f"{name} has no split {split!r}; it has {known}")
+        raise ValueError(f"{name} has no split {split!r}; it has {known}") from None
     features = builder.info.features
     dataset = builder.as_dataset(
         split=split, decoders={"image": tfds.decode.SkipDecoding()}, shuffle_files=False
@@ -108,13 +112,13 @@ def _load_tfds(name, split, data_dir):
             is_ragged = isinstance(values, tf.RaggedTensor)
             columns[name] += values.to_list() if is_ragged else list(values.numpy())
     class_names = features["label"].names if "label" in features else []
-    label = [int(index) for index in columns["label"]]
+    labels = [int(index) for index in columns["label"]]
     return Examples(
         images=columns["image"],
         captions=[caption.decode() for caption in columns["caption"]]
-        or [class_names[index] for index in label],
-        label=label,
-        labels=columns["labels"] or [[index] for index in label],
+        or [class_names[index] for index in labels],
+        labels=labels,
+        label_sets=columns["labels"] or [[index] for index in labels],
         label_names=class_names,
     )
 

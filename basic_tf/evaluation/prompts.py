@@ -3,6 +3,8 @@
 import json
 import pathlib
 
+import tensorflow as tf
+
 SLOT = "{}"
 
 
@@ -35,6 +37,15 @@ def check_templates(templates):
             raise ValueError(f"template {template!r} needs exactly one slot {SLOT}")
 
 
-def fill(template, class_name):
-    """Inserts a class name literally, braces and percent signs included."""
-    return template.replace(SLOT, class_name)
+def fill(template, class_names):
+    """Inserts class names literally, braces and percent signs included.
+
+    Args:
+        template: text with one slot `{}`.
+        class_names: strings `[C]`.
+
+    Returns:
+        String tensor `[C]`.
+    """
+    before, after = template.split(SLOT)
+    return tf.strings.join([before, class_names, after])

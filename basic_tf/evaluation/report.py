@@ -13,7 +13,7 @@ import jinja2
 import numpy as np
 
 import basic_tf
-from basic_tf import memory
+from basic_tf import files, memory
 from basic_tf.data import batches
 from basic_tf.evaluation import confusion, report_plots, tasks
 
@@ -56,22 +56,27 @@ def write(output_dir, outcome, compared=None):
     Args:
         output_dir: folder, made when missing.
         outcome: `RunOutcome`.
-        compared: another one to show beside it; `"scratch"` in `report.json`.
+        compared: another one to show beside it; its numbers stand in `report.json`
+            under the name of its folder.
 
     Returns:
         The content of `report.json`.
+
+    Raises:
+        ValueError: if that name is one of the file's own keys.
     """
-    page = render(outcome, compared, output_dir)
     content = _numbers(outcome)
     if compared:
-        content["scratch"] = _numbers(compared)
+        _, name = _names([outcome, compared])
+        if name in content:
+            raise ValueError(f"a compared run cannot be called {name!r}: rename it")
+        content[name] = _numbers(compared)
+    page = render(outcome, compared, output_dir)
     text = json.dumps(content, indent=2)
     output_dir = pathlib.Path(output_dir)
     output_dir.mkdir(parents=True, exist_ok=True)
-    for name, whole in {"report.json": text, "report.html": page}.items():
-        partial = output_dir / f"{name}.partial"
-        partial.write_text(whole, encoding="utf-8")
-        partial.replace(output_dir / name)
+    files.write_whole(output_dir / "report.json", text)
+    files.write_whole(output_dir / "report.html", page)
     return json.loads(text)
 
 
@@ -259,18 +264,10 @@ def _commands(outcomes, output_dir):
     """`(what it does, command line)` of what leads to this page."""
     commands = []
     for outcome in outcomes:
-        config, again = (
-            f"{outcome.workdir}{end}" for end in ("/config.json", "-again")
-        )
-        code = (
-            "import json; from ml_collections import ConfigDict; "
-            "from basic_tf.training import loop; "
-            f"loop.train(ConfigDict(json.load(open({json.dumps(config)}))), "
-            f"{json.dumps(again)})"
-        )
-        commands.append(
-            (f"Train {outcome.workdir} again", shlex.join(["python", "-c", code]))
-        )
+        again = ["python", "-m", "experiments.train", "--config"]
+        again += [f"experiments/configs/repeat.py:{outcome.workdir}"]
+        again += ["--workdir", f"{outcome.workdir}-again"]
+        commands.append((f"Train {outcome.workdir} again", shlex.join(again)))
     evaluate = ["python", "-m", "experiments.evaluate"]
     evaluate += ["--workdir", str(outcomes[0].workdir)]
     if outcomes[0].results:

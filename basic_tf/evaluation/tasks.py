@@ -20,7 +20,6 @@ class Task:
         labels: `[N]` int, indices into `class_names`.
         class_names: the C names to choose from: those that occur in the split.
         templates: texts with one slot `{}`.
-        description: one line.
     """
 
     name: str
@@ -28,7 +27,6 @@ class Task:
     labels: np.ndarray
     class_names: list
     templates: list
-    description: str
 
 
 def known_tasks():
@@ -55,12 +53,11 @@ def load_task(name, data_dir=None):
     check_name(name)
     task = known_tasks()[name]
     examples = sources.load(task["source"], data_dir)
-    present, labels = np.unique(examples.label, return_inverse=True)
+    present, labels = np.unique(examples.labels, return_inverse=True)
     return Task(
         name=name,
         examples=examples,
         labels=labels,
         class_names=[examples.label_names[index] for index in present],
         templates=prompts.load_templates(task["templates"]),
-        description=task["description"],
     )

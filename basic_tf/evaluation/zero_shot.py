@@ -33,24 +33,24 @@ def classifier(encode_text, class_names, templates):
     """Zero-shot classifier weights: normalise each prompt, average, normalise again.
 
     Args:
-        encode_text: `[N]` list of strings -> `[N, D]` unit vectors.
-        class_names: C names.
+        encode_text: string tensor `[C]` -> `[C, D]` unit vectors.
+        class_names: C names, a list or a string tensor.
         templates: texts with one slot `{}`.
 
     Returns:
-        `[C, D]` float32 unit vectors.
+        Tensor `[C, D]`, float32 unit vectors.
 
     Raises:
         ValueError: for a template without exactly one slot, or no class.
     """
     prompts.check_templates(templates)
-    if not class_names:
+    class_names = tf.convert_to_tensor(class_names, tf.string)
+    if class_names.shape[0] == 0:
         raise ValueError("no class name to choose from")
     embeddings = [
-        encode_text([prompts.fill(template, name) for name in class_names])
-        for template in templates
+        encode_text(prompts.fill(template, class_names)) for template in templates
     ]
-    return dual_encoder.normalize(tf.reduce_mean(tf.stack(embeddings), axis=0)).numpy()
+    return dual_encoder.normalize(tf.reduce_mean(tf.stack(embeddings), axis=0))
 
 
 def evaluate(run, task, batch_size=256):
@@ -66,9 +66,9 @@ def evaluate(run, task, batch_size=256):
     """
 
     def encode_text(texts):
-        return run.model.encode_text(run.tokenizer(tf.constant(texts)))
+        return run.model.encode_text(run.tokenizer(texts))
 
-    weights = classifier(encode_text, task.class_names, task.templates)
+    weights = classifier(encode_text, task.class_names, task.templates).numpy()
     embeddings = features.embed_images(
         run.model, task.examples, run.image_size, batch_size
     )

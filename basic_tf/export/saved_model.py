@@ -35,11 +35,11 @@ class ZeroShotServer(tf.Module):
     def __init__(self, run, labels, templates):
         super().__init__()
         prompts.check_templates(templates)
-        self._model = run.model
+        # Tracked are the variables and the vocabulary, not the model's thousand Keras
+        # objects, which would double the time to load.
+        self._run = run
         self._variables = [variable.value for variable in run.model.variables]
-        self._tokenizer = run.tokenizer.pieces  # tracked: holds the vocabulary
-        self._tokenize = run.tokenizer
-        self._image_size = run.image_size
+        self._vocabulary = run.tokenizer.pieces
         self._templates = templates
         self._labels = tf.constant(labels)
         self._classifier = tf.Variable(
@@ -65,36 +65,32 @@ class ZeroShotServer(tf.Module):
 
     @tf.function(input_signature=[IMAGES, LABELS], autograph=False)
     def classify(self, image_bytes, labels):
-        embeddings = []
-        for template in self._templates:
-            before, after = template.split(prompts.SLOT)
-            embeddings.append(self._encode(tf.strings.join([before, labels, after])))
-        mean = tf.reduce_mean(tf.stack(embeddings), axis=0)
-        return self._scores(image_bytes, tf.math.l2_normalize(mean, axis=-1), labels)
+        classifier = zero_shot.classifier(self._encode, labels, self._templates)
+        return self._scores(image_bytes, classifier, labels)
 
     @tf.function(input_signature=[IMAGES], autograph=False)
     def encode_image(self, image_bytes):
-        size = self._image_size
+        size = self._run.image_size
         images = tf.map_fn(
             lambda file: preprocessing.load_image(file, size),
             image_bytes,
             fn_output_signature=tf.TensorSpec([size, size, 3], tf.float32),
         )
-        return {"embeddings": self._model.encode_image(images)}
+        return {"embeddings": self._run.model.encode_image(images)}
 
     @tf.function(input_signature=[TEXTS], autograph=False)
     def encode_text(self, texts):
-        token_ids = self._tokenize(texts)
+        token_ids = self._run.tokenizer(texts)
         return {
-            "embeddings": self._model.encode_text(token_ids),
+            "embeddings": self._run.model.encode_text(token_ids),
             "token_ids": token_ids,
         }
 
     def _encode(self, texts):
-        return self._model.encode_text(self._tokenize(texts))
+        return self._run.model.encode_text(self._run.tokenizer(texts))
 
     def _scores(self, image_bytes, classifier, labels):
         embeddings = self.encode_image(image_bytes)["embeddings"]
         cosines = tf.matmul(embeddings, classifier, transpose_b=True)
-        scores = tf.nn.softmax(tf.exp(self._model.log_scale) * cosines)
+        scores = tf.nn.softmax(tf.exp(self._run.model.log_scale) * cosines)
         return {"scores": scores, "labels": labels}

@@ -13,12 +13,12 @@ CONFIGURATIONS = {
         "embedding_dim": 128,
         "image_encoder": {
             "depths": (2, 1, 1, 2, 1),
-            "widths": (24, 64, 96, 128, 128),
+            "widths": (16, 64, 96, 128, 128),
             "strides": (2, 2, 2, 1, 1),
             "blocks": ("mbconv", "mbconv", "mbconv", "transformer"),
             "image_size": 32,
             "head_dim": 32,
-            "stride_on": "expand",
+            "stride_on": "depthwise",
             "activation": "relu",
         },
         "text_encoder": {

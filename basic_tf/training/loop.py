@@ -10,6 +10,7 @@ import tensorflow as tf
 from absl import logging
 from ml_collections import ConfigDict
 
+from basic_tf import files
 from basic_tf.data import batches, sources
 from basic_tf.data import tokenizer as tokenizers
 from basic_tf.models import zoo
@@ -154,6 +155,8 @@ def _check(config):
 
 def _train_phases(config, workdir):
     examples, tokenizer = load_data(config, workdir)
+    names = [examples.label_names[index] for index in sorted(set(examples.labels))]
+    files.write_whole(workdir / "labels.json", json.dumps(names))
     # Only now: preparing a data set for the first time draws random numbers, too.
     keras.utils.set_random_seed(config.seed)
     model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
@@ -195,7 +198,7 @@ def _write_summary(workdir, phase, model):
             "text_encoder": zoo.count_parameters(model.text_encoder),
         },
     }
-    workdirs.write_whole(workdir / "train.json", json.dumps(summary, indent=2).encode())
+    files.write_whole(workdir / "train.json", json.dumps(summary, indent=2))
 
 
 def input_examples_per_second(phase, seconds=3.0):
@@ -240,9 +243,7 @@ def load_data(config, workdir):
     path = workdir / "tokenizer.model"
     if not path.is_file():
         model = tokenizers.train(examples.captions, config.tokenizer.vocabulary_size)
-        workdirs.write_whole(path, model)
-    names = [examples.label_names[index] for index in sorted(set(examples.label))]
-    workdirs.write_whole(workdir / "labels.json", json.dumps(names).encode())
+        files.write_whole(path, model)
     max_length = config.model.text_encoder.max_length
     tokenizer = tokenizers.Tokenizer(path.read_bytes(), max_length)
     keep = tokenizer.lengths(examples.captions).numpy() <= max_length

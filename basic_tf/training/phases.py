@@ -7,7 +7,6 @@
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable
 
 import keras
@@ -60,7 +59,7 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
         name: name of the phase.
         config: its configuration: `kind`, `steps`, `batch_size`, `learning_rate`,
             `min_learning_rate`, `warmup_steps`, `decay`, `augmentation`; for
-            `supervised` also `label_weighting`, for `contrastive` `train` and
+            `supervised` also `label_balance`, for `contrastive` `train` and
             `exclude_equal_captions`.
         model: `DualEncoder`.
         examples: `sources.Examples` to train on.
@@ -79,7 +78,8 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
         raise ValueError(
             f"phase {name}: kind {config.kind!r} is none of {', '.join(kinds)}"
         )
-    trainer, data = kinds[config.kind](config, model, examples, tokenizer, image_size)
+    batches.check_batch_size(config.batch_size, len(examples))
+    trainer, fields = kinds[config.kind](config, model, examples, tokenizer, image_size)
     schedule = schedules.warmup_cosine(
         config.learning_rate,
         config.steps,
@@ -90,35 +90,46 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     optimizer.build(trainer.trained_variables)
     # XLA is slower than TensorFlow's own kernels on CPUs and compiles for minutes.
     trainer.compile(optimizer=optimizer, jit_compile=False)
-    make_batches = functools.partial(
-        batches.training_batches,
-        examples,
-        image_size,
-        config.batch_size,
-        seed=seed,
-        augmentation=config.augmentation.to_dict() or None,
-        **data,
-    )
-    make_batches(0, 1)  # refuses impossible sizes before anything runs
+
+    def make_batches(first_step, last_step):
+        steps = batches.shuffled_indices(
+            len(examples), config.batch_size, first_step, last_step, seed
+        )
+        images = None
+        if "image_embedding" not in fields:
+            images = batches.training_images(
+                examples, image_size, steps, seed, config.augmentation.to_dict()
+            )
+        return batches.training_batches(steps, fields, images)
+
     return Phase(name, config.steps, config.batch_size, trainer, make_batches)
 
 
 def _supervised(config, model, examples, tokenizer, image_size):
-    if not examples.labels:
+    if not examples.label_sets:
         raise ValueError("a supervised phase needs labelled examples; these have none")
     trainer = trainers.SupervisedTrainer(model, len(examples.label_names))
-    return trainer, {"label_weighting": config.label_weighting}
+    targets = batches.label_targets(examples, config.label_balance)
+    return trainer, {"labels": batches.row_loader(targets)}
 
 
 def _contrastive(config, model, examples, tokenizer, image_size):
     trainer = trainers.ContrastiveTrainer(
         model, config.train, config.exclude_equal_captions
     )
-    data = {"tokenizer": tokenizer}
+    captions = batches.row_loader(examples.captions)
+    fields = {"token_ids": lambda indices: tokenizer(captions(indices))}
     if not trainer.trains_images:
+        if config.augmentation:
+            raise ValueError(
+                "augmentation must be empty in a phase whose image encoder is frozen, "
+                "as it embeds every image once; "
+                f"it is {config.augmentation.to_dict()}"
+            )
         logging.info("the image encoder is frozen: embedding all training images once")
-        data["image_embeddings"] = features.embed_images(model, examples, image_size)
-    return trainer, data
+        embeddings = features.embed_images(model, examples, image_size)
+        fields["image_embedding"] = batches.row_loader(embeddings)
+    return trainer, fields
 
 
 def _contains(variables, variable):

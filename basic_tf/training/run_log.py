@@ -9,8 +9,7 @@ import time
 import keras
 import tensorflow as tf
 
-from basic_tf import memory
-from basic_tf.training import workdir as workdirs
+from basic_tf import files, memory
 
 
 class RunLog:
@@ -18,7 +17,8 @@ class RunLog:
 
     A row of `metrics.jsonl` is `{"phase", "step" (in the phase), "total_step",
     "examples" (of the phase), "seconds", "cpu_seconds" (of the run, training alone),
-    "peak_memory_mb", ...}` with the trainer's metrics averaged since the row before.
+    "peak_memory_mb", ...}` with the trainer's metrics averaged since the row before
+    (after a resume: since the checkpoint).
 
     Args:
         workdir: folder of the run.
@@ -31,7 +31,7 @@ class RunLog:
         self._path = pathlib.Path(workdir) / "metrics.jsonl"
         rows = [r for r in read_rows(workdir) if r["total_step"] <= state.total_step]
         text = "".join(json.dumps(row) + "\n" for row in rows)
-        workdirs.write_whole(self._path, text.encode())
+        files.write_whole(self._path, text)
         self._events = tf.summary.create_file_writer(str(self._path.parent / "events"))
 
     def write(self, phase, metrics):
@@ -123,6 +123,13 @@ def read_rows(workdir):
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
+def _num_cores():
+    """Cores that this process may use, where the system tells; else all."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
+
+
 def summarize(workdir):
     """Totals of a run from its rows.
 
@@ -150,7 +157,7 @@ def summarize(workdir):
     return {
         "seconds": round(seconds, 1),
         "examples_per_second": round(examples / seconds, 1),
-        "cpu_utilization": round(rows[-1]["cpu_seconds"] / seconds / os.cpu_count(), 3),
+        "cpu_utilization": round(rows[-1]["cpu_seconds"] / seconds / _num_cores(), 3),
         "peak_memory_mb": max(row["peak_memory_mb"] for row in rows),
         "phases": summary,
     }

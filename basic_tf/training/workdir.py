@@ -4,6 +4,8 @@ import contextlib
 import fcntl
 import json
 
+from basic_tf import files
+
 
 @contextlib.contextmanager
 def exclusive(workdir):
@@ -33,7 +35,7 @@ def claim(workdir, config):
     if not any(workdir.glob("checkpoints/step-*.index")) or not path.is_file():
         for derived in ("tokenizer.model", "labels.json"):
             (workdir / derived).unlink(missing_ok=True)
-        write_whole(path, config.to_json_best_effort(indent=2).encode())
+        files.write_whole(path, config.to_json_best_effort(indent=2))
         return
     there = _flatten(json.loads(path.read_text()))
     ours = _flatten(json.loads(config.to_json_best_effort()))
@@ -59,10 +61,3 @@ def _flatten(tree, prefix=""):
             branch, f"{prefix}.{name}" if prefix else name
         ).items()
     }
-
-
-def write_whole(path, content):
-    """Writes a file so that a kill leaves all of it or nothing."""
-    temporary = path.with_suffix(".partial")
-    temporary.write_bytes(content)
-    temporary.rename(path)

@@ -39,18 +39,18 @@ def get_config(argument="nano"):
 def _three_phases():
     return {
         "pretrain": _phase(
-            "supervised", steps=1600, batch_size=128, learning_rate=6e-3
+            "supervised", steps=1350, batch_size=128, learning_rate=6e-3
         ),
         "text": _phase(
             "contrastive",
-            steps=300,
+            steps=260,
             batch_size=512,
             train="text_encoder|log_scale",
             augmentation={},
         ),
         "joint": _phase(
             "contrastive",
-            steps=120,
+            steps=60,
             batch_size=256,
             learning_rate=2e-4,
             min_learning_rate=1e-5,
@@ -74,7 +74,7 @@ def _phase(
     train=".",
 ):
     kinds = {
-        "supervised": {"label_weighting": "information"},
+        "supervised": {"label_balance": 0.5},
         "contrastive": {"train": train, "exclude_equal_captions": False},
     }
     return {

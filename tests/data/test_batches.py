@@ -55,8 +55,8 @@ def examples():
     return sources.Examples(
         images=files,
         captions=[f"number {i}" for i in range(10)],
-        label=[i % 3 for i in range(10)],
-        labels=[[i % 3, 3] for i in range(10)],
+        labels=[i % 3 for i in range(10)],
+        label_sets=[[i % 3, 3] for i in range(10)],
         label_names=["a", "b", "c", "d"],
     )
 
@@ -72,9 +72,10 @@ def test_images_and_labels_belong_together(examples, is_kept):
     if is_kept:
         kept = batches.keep_pixels(examples, 8)
         np.testing.assert_array_equal(kept.pixels, pixels_of(examples))
-    dataset = batches.training_batches(
-        kept if is_kept else examples, 8, 4, 0, 5, seed=7, label_weighting="uniform"
-    )
+    steps = batches.shuffled_indices(10, 4, 0, 5, seed=7)
+    images = batches.training_images(kept if is_kept else examples, 8, steps, seed=7)
+    targets = batches.row_loader(batches.label_targets(examples))
+    dataset = batches.training_batches(steps, {"labels": targets}, images)
     expected = np.stack(indices(10, 4, 0, 5, seed=7))
     for batch, index in zip(dataset, expected, strict=True):
         np.testing.assert_allclose(
@@ -92,10 +93,11 @@ def test_too_many_pixels_stay_encoded(examples, monkeypatch):
 
 def test_augmentation_is_the_same_after_a_resume(examples):
     def images(first):
-        dataset = batches.training_batches(
-            examples, 8, 4, first, 6, seed=1, augmentation={"max_rotation": 20.0}
+        steps = batches.shuffled_indices(10, 4, first, 6, seed=1)
+        dataset = batches.training_images(
+            examples, 8, steps, seed=1, augmentation={"max_rotation": 20.0}
         )
-        return [batch["image"].numpy() for batch in dataset]
+        return [images.numpy() for images in dataset]
 
     np.testing.assert_array_equal(images(0)[4:], images(4))
     assert np.abs(images(0)[0] - images(0)[5]).max() > 0.01
@@ -109,16 +111,23 @@ def test_evaluation_gives_every_image_once_in_order(examples):
     )
 
 
-def test_a_label_weighs_its_information(examples):
-    targets = batches.label_targets(examples, "information")
-    # Class 0 is carried by 4 of 10, class 3 by all: it says nothing.
-    np.testing.assert_allclose(targets[0], [1, 0, 0, 0], atol=1e-6)
-    half = sources.Examples(
-        [b""] * 4, [""] * 4, labels=[[0, 1], [0, 2], [3], []], label_names=list("abcd")
+def test_labels_weigh_the_same_without_balance():
+    examples = sources.Examples(
+        [b""] * 2, [""] * 2, label_sets=[[0, 2], []], label_names=list("abc")
     )
-    row = np.log([2, 4, 1, 4]) * [1, 1, 0, 0]
-    targets = batches.label_targets(half, "information")
-    np.testing.assert_allclose(targets[0], row / row.sum(), rtol=1e-6)
+    targets = batches.label_targets(examples)
+    np.testing.assert_array_equal(targets, [[0.5, 0, 0.5], [0, 0, 0]])
+
+
+@pytest.mark.parametrize(("balance", "weights"), [(1.0, [2, 4]), (0.5, [2**0.5, 2])])
+def test_a_balanced_label_weighs_as_it_is_rare(balance, weights):
+    examples = sources.Examples(
+        [b""] * 4,
+        [""] * 4,
+        label_sets=[[0, 1], [0, 2], [3], []],
+        label_names=[*"abcde"],
+    )
+    targets = batches.label_targets(examples, balance)
+    expected = np.array([*weights, 0, 0, 0]) / sum(weights)
+    np.testing.assert_allclose(targets[0], expected, rtol=1e-6)
     np.testing.assert_array_equal(targets[3], 0)
-    with pytest.raises(ValueError, match="'idf' is not uniform or information"):
-        batches.label_targets(half, "idf")

@@ -90,3 +90,11 @@ def test_an_unknown_data_set_or_split_is_named(tmp_path):
         sources.load("tfds:nothing_here:train", tmp_path)
     with pytest.raises(ValueError, match="no split 'test'; it has train, validation"):
         sources.load("tfds:glyphs/tiny:test", tmp_path)
+
+
+def test_a_split_may_be_sliced(tmp_path):
+    whole = sources.load("tfds:glyphs/tiny:serif", tmp_path)
+    part = sources.load("tfds:glyphs/tiny:serif[:25%]", tmp_path)
+    assert part.captions == whole.captions[: len(whole) // 4]
+    with pytest.raises(ValueError, match=r"no split 'serif\[oops\]'; it has"):
+        sources.load("tfds:glyphs/tiny:serif[oops]", tmp_path)

@@ -8,7 +8,8 @@ from basic_tf.evaluation import prompts
 
 @pytest.mark.parametrize("name", ["a, b", "{x}", "100%", "naïve 猫", "{}"])
 def test_a_class_name_is_inserted_literally(name):
-    assert prompts.fill("a {} icon", name) == "a " + name + " icon"
+    (prompt,) = prompts.fill("a {} icon", [name]).numpy()
+    assert prompt.decode() == "a " + name + " icon"
 
 
 @pytest.mark.parametrize("template", ["no slot", "{} and {}", ""])

@@ -158,12 +158,18 @@ def test_the_numbers_are_those_of_the_outcome(outcome, tmp_path):
     assert "scratch" not in written
 
 
-def test_a_compared_run_has_the_same_numbers_under_scratch(outcome, compared, tmp_path):
+def test_a_compared_run_has_its_numbers_under_its_name(outcome, compared, tmp_path):
     alone = report.write(tmp_path / "alone", compared)
     both = report.write(tmp_path / "both", outcome, compared)
     scratch = both.pop("scratch")
     assert both.keys() == scratch.keys()
     assert scratch == alone
+
+
+def test_a_compared_run_cannot_hide_the_numbers_of_the_first(outcome, tmp_path):
+    compared = make_outcome({}, "runs/train")
+    with pytest.raises(ValueError, match="called 'train'"):
+        report.write(tmp_path, outcome, compared)
 
 
 def test_peak_memory_is_the_larger_of_training_and_evaluation(outcome, tmp_path):
@@ -308,17 +314,15 @@ def test_the_same_outcome_gives_the_same_page(outcome):
     assert report.render(small) == report.render(small)
 
 
-def test_the_command_that_trains_again_is_python(outcome, compared):
+def test_the_commands_lead_to_the_page(outcome, compared):
     commands = report._commands([outcome, compared], "out put")
-    codes = [command for _, command in commands if " -c " in command]
-    for workdir, command in zip(("runs/demo", "runs/scratch"), codes, strict=True):
-        code = report.shlex.split(command)[2]
-        compile(code, "command", "exec")
-        assert f'open("{workdir}/config.json")' in code
-    assert commands[-1][1] == (
+    train = "python -m experiments.train --config experiments/configs/repeat.py"
+    assert [command for _, command in commands] == [
+        f"{train}:runs/demo --workdir runs/demo-again",
+        f"{train}:runs/scratch --workdir runs/scratch-again",
         "python -m experiments.evaluate --workdir runs/demo --tasks serif,icons "
-        "--compare_workdir runs/scratch --output 'out put'"
-    )
+        "--compare_workdir runs/scratch --output 'out put'",
+    ]
 
 
 def test_a_write_that_fails_keeps_the_report_that_was_there(

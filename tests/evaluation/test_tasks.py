@@ -19,5 +19,5 @@ def test_the_classes_are_those_of_the_split(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "known_tasks", lambda: known)
     task = tasks.load_task("digits", str(tmp_path))
     assert task.class_names[7] == "digit seven" and len(task.class_names) == 10
-    for index, label in zip(task.examples.label, task.labels, strict=True):
+    for index, label in zip(task.examples.labels, task.labels, strict=True):
         assert task.examples.label_names[index] == task.class_names[label]

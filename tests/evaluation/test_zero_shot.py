@@ -43,7 +43,6 @@ def task():
         labels=rng.integers(0, 4, 19),
         class_names=NAMES,
         templates=["{}", "a picture of {}"],
-        description="",
     )
 
 

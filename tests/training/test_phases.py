@@ -2,6 +2,7 @@ import pytest
 import tiny_run
 
 from basic_tf.data import sources
+from basic_tf.models import zoo
 from basic_tf.training import phases
 
 
@@ -19,4 +20,19 @@ def test_an_unknown_kind_names_the_known_ones(tmp_path):
 def test_a_supervised_phase_without_labels_is_refused(tmp_path):
     config = tiny_run.tiny_config(tmp_path).phases.pretrain
     with pytest.raises(ValueError, match="needs labelled examples"):
+        make(config, sources.Examples([b""] * 16, [""] * 16))
+
+
+def test_a_batch_larger_than_the_data_is_refused_before_anything_else(tmp_path):
+    config = tiny_run.tiny_config(tmp_path).phases.joint
+    with pytest.raises(ValueError, match="batch_size 16 is more than the 1 examples"):
         make(config, sources.Examples([b""], [""]))
+
+
+def test_augmentation_of_images_that_are_embedded_once_is_refused(tmp_path):
+    config = tiny_run.tiny_config(tmp_path)
+    config.phases.text.augmentation = {"max_shift": 0.1}
+    model = zoo.build(config.model.to_dict(), 20)
+    examples = sources.Examples([b""] * 16, [""] * 16)
+    with pytest.raises(ValueError, match="frozen, as it embeds every image once"):
+        phases.make_phase("text", config.phases.text, model, examples, None, 32, 0)

@@ -27,11 +27,3 @@ def test_the_lock_ends_with_its_holder(tmp_path):
     for _ in range(2):
         with workdir.exclusive(tmp_path):
             pass
-
-
-def test_a_file_is_written_whole(tmp_path):
-    path = tmp_path / "file.json"
-    path.write_bytes(b"old")
-    workdir.write_whole(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert list(tmp_path.iterdir()) == [path]

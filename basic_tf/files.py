@@ -1,0 +1,18 @@
+"""Files that are there whole or not at all."""
+
+import pathlib
+
+
+def write_whole(path, content):
+    """Writes a file so that a kill leaves the old content or all of the new.
+
+    Args:
+        path: the file; its folder exists.
+        content: string, written as UTF-8, or bytes.
+    """
+    path = pathlib.Path(path)
+    if isinstance(content, str):
+        content = content.encode()
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_bytes(content)
+    partial.replace(path)

@@ -1,0 +1,15 @@
+"""The configuration of a run that was trained before: `repeat.py:WORKDIR`."""
+
+import json
+import pathlib
+
+from ml_collections import ConfigDict
+
+
+def get_config(workdir=""):
+    path = pathlib.Path(workdir) / "config.json"
+    if not path.is_file():
+        raise ValueError(
+            f"repeat.py:{workdir}: there is no {path}; name a run's folder"
+        )
+    return ConfigDict(json.loads(path.read_text()))
