@@ -57,7 +57,8 @@ def multi_label_softmax_loss(labels, logits):
     (BASIC section 7.1).
 
     Args:
-        labels: `[B, C]` multi-hot or weights; a row without a label costs nothing.
+        labels: `[B, C]` multi-hot or weights of at least 0; a row of zeros costs
+            nothing.
         logits: `[B, C]` float.
 
     Returns:
@@ -65,6 +66,7 @@ def multi_label_softmax_loss(labels, logits):
     """
     logits = ops.cast(logits, "float32")
     labels = ops.cast(labels, "float32")
-    targets = labels / ops.maximum(ops.sum(labels, axis=-1, keepdims=True), 1.0)
+    total = ops.sum(labels, axis=-1, keepdims=True)
+    targets = labels / ops.where(total > 0, total, 1.0)
     # TensorFlow's fused cross-entropy has a gradient where a row's targets are all 0.
     return -ops.mean(ops.sum(targets * ops.log_softmax(logits), axis=-1))

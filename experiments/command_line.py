@@ -47,7 +47,7 @@ def _parse(argv):
     except (AttributeError, KeyError) as error:
         # What ml_collections raises for a field that the configuration does not have.
         problem = f"no such field: {_one_line(error.args[0])}"
-    except (flags.Error, ValueError, TypeError) as error:
+    except (flags.Error, ValueError, TypeError, OSError) as error:
         # Where a configuration refuses its argument, its traceback comes with it.
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         problem = lines[-1].removeprefix("ValueError: ")

@@ -16,10 +16,10 @@ def tiny_config(data_dir):
             "learning_rate": 1e-3,
             "min_learning_rate": 1e-5,
             "warmup_steps": 2,
-            "decay": 0.01,
+            "weight_decay": 0.01,
             "augmentation": {"max_rotation": 5.0},
             "label_balance": 0.5,
-            "train": ".",
+            "train": ((".", True),),
             "exclude_equal_captions": False,
         } | fields
 
@@ -55,7 +55,12 @@ def tiny_config(data_dir):
             "phases": {
                 "pretrain": phase("supervised"),
                 "text": phase(
-                    "contrastive", train="text_encoder|log_scale", augmentation={}
+                    "contrastive",
+                    train=(
+                        ("/image_encoder/", False),
+                        ("/text_encoder/|/log_scale$", True),
+                    ),
+                    augmentation={},
                 ),
                 "joint": phase("contrastive", exclude_equal_captions=True),
             },

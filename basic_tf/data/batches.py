@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from basic_tf.data import augmentation as affine
 from basic_tf.data import preprocessing
 
 MAX_PIXEL_BYTES = 2**30
@@ -26,8 +27,9 @@ def check_batch_size(batch_size, num_examples):
 def shuffled_indices(num_examples, batch_size, first_step, last_step, seed):
     """Which examples make up each batch.
 
-    Every epoch is another permutation of all examples; a batch may reach over the end
-    of an epoch, so no example is lost.
+    Every epoch is another permutation of all examples. What is left after its last
+    whole batch waits for another epoch: a batch over two epochs could hold an example
+    twice, and each would be a negative of the other.
 
     Args:
         num_examples: N.
@@ -44,14 +46,20 @@ def shuffled_indices(num_examples, batch_size, first_step, last_step, seed):
     """
     check_batch_size(batch_size, num_examples)
 
+    steps_per_epoch = num_examples // batch_size
+
     def draw(step):
-        positions = step * batch_size + tf.range(batch_size, dtype=tf.int64)
-        epochs = positions // num_examples
-        seeds = tf.stack([tf.fill([batch_size], tf.constant(seed, tf.int64)), epochs])
-        seeds = tf.pad(tf.transpose(seeds), [[0, 0], [0, 1]])
+        epoch, step_in_epoch = step // steps_per_epoch, step % steps_per_epoch
+        start = step_in_epoch * batch_size
+        # The op's cipher hardly mixes under keys of few bits such as small numbers.
+        key = tf.random.stateless_uniform(
+            [3], tf.stack([tf.constant(seed, tf.int64), epoch]),
+            minval=None, maxval=None, dtype=tf.int64, alg="philox",
+        )  # fmt: skip
         return step, tf.raw_ops.RandomIndexShuffle(
-            index=positions % num_examples,
-            seed=seeds,
+            index=start + tf.range(batch_size, dtype=tf.int64),
+            seed=key,
+            rounds=8,
             max_index=tf.constant(num_examples - 1, tf.int64),
         )
 
@@ -67,6 +75,9 @@ def row_loader(rows):
 def image_loader(examples, image_size):
     """A function from the index of an example to its image, `[S, S, 3]` in [0, 1]."""
     if examples.pixels is not None:
+        if examples.pixels.shape[1] != image_size:
+            kept = examples.pixels.shape[1]
+            raise ValueError(f"the pixels were kept at {kept}, not at {image_size}")
         pixels = tf.constant(examples.pixels)
         return lambda index: tf.cast(tf.gather(pixels, index), tf.float32) / 255.0
     images = tf.constant(examples.images)
@@ -99,11 +110,11 @@ def keep_pixels(examples, image_size):
     return dataclasses.replace(examples, pixels=pixels)
 
 
-def training_batches(steps, fields, images=None):
+def training_batches(indices_by_step, fields, images=None):
     """Batches for a training phase.
 
     Args:
-        steps: dataset of `(step, [B] int64 indices)`, from `shuffled_indices`.
+        indices_by_step: dataset from `shuffled_indices`.
         fields: `{name: function of the indices -> tensor [B, ...]}`.
         images: dataset of `[B, S, S, 3]` for the same steps, from `training_images`;
             adds `"image"`.
@@ -111,7 +122,7 @@ def training_batches(steps, fields, images=None):
     Returns:
         `tf.data.Dataset` of dictionaries.
     """
-    dataset = steps.map(
+    dataset = indices_by_step.map(
         lambda step, indices: {name: field(indices) for name, field in fields.items()}
     )
     if images is not None:
@@ -121,22 +132,25 @@ def training_batches(steps, fields, images=None):
     return dataset.prefetch(4)
 
 
-def training_images(examples, image_size, steps, seed, augmentation=None):
+def training_images(examples, image_size, indices_by_step, seed, augmentation=None):
     """The images of each step, augmented.
 
     Args:
         examples: `sources.Examples`.
         image_size: side S of the images in pixels.
-        steps: dataset of `(step, [B] int64 indices)`.
+        indices_by_step: dataset from `shuffled_indices`.
         seed: int; the augmentation of a step depends on it and on the step alone.
-        augmentation: arguments of `preprocessing.augment_affine`, or None.
+        augmentation: arguments of `augmentation.augment_affine`; None for none.
 
     Returns:
         `tf.data.Dataset` of `[B, S, S, 3]` float32 in [0, 1].
+
+    Raises:
+        ValueError: for a strength of augmentation below 0.
     """
-    (batch_size,) = steps.element_spec[1].shape
+    (batch_size,) = indices_by_step.element_spec[1].shape
     images = (
-        steps.map(lambda step, indices: indices)
+        indices_by_step.map(lambda step, indices: indices)
         .unbatch()
         .map(image_loader(examples, image_size), num_parallel_calls=tf.data.AUTOTUNE)
         .batch(batch_size, drop_remainder=True)
@@ -146,9 +160,10 @@ def training_images(examples, image_size, steps, seed, augmentation=None):
 
     def augment(step, images):
         seed_pair = tf.stack([tf.constant(seed, tf.int64), step])
-        return preprocessing.augment_affine(images, seed_pair, **augmentation)
+        return affine.augment_affine(images, seed_pair, **augmentation)
 
-    return tf.data.Dataset.zip(steps.map(lambda step, indices: step), images).map(
+    steps = indices_by_step.map(lambda step, indices: step)
+    return tf.data.Dataset.zip(steps, images).map(
         augment, num_parallel_calls=tf.data.AUTOTUNE
     )
 
@@ -163,20 +178,19 @@ def evaluation_batches(examples, image_size, batch_size):
     )
 
 
-def label_targets(examples, balance=0.0):
-    """`[N, C]` float32: the target distribution of each example over the classes.
+def label_weights(examples, balance=0.0):
+    """`[N, C]` float32: how much each label of an example counts; 0 for the others.
 
     A label weighs `share^-balance`, where its share is that of the examples that carry
     it: a common label (a colour) then does not count as much as a rare one (a name).
 
     Args:
         examples: `sources.Examples` with `label_sets`.
-        balance: 0 for the same weight for all labels of an example, 1 for the inverse
-            of their frequency.
+        balance: 0 for the same weight for all labels, 1 for the inverse of their
+            frequency.
     """
-    targets = np.zeros((len(examples), len(examples.label_names)), np.float32)
+    weights = np.zeros((len(examples), len(examples.label_names)), np.float32)
     for row, labels in enumerate(examples.label_sets):
-        targets[row, labels] = 1
-    shares = targets.mean(axis=0)
-    targets *= np.where(shares > 0, shares, 1) ** -balance
-    return targets / np.maximum(targets.sum(axis=1, keepdims=True), 1e-9)
+        weights[row, labels] = 1
+    shares = weights.mean(axis=0)
+    return weights * np.where(shares > 0, shares, 1) ** -balance

@@ -1,7 +1,8 @@
 """`glyphs`: the embedded data set, a TFDS builder over what open fonts draw.
 
 Importing this module registers the builder, so that `tfds.load("glyphs")` finds it.
-Nothing is downloaded. Training and evaluation never share a typeface or an icon family:
+Nothing is downloaded. The splits serif, phosphor, remix and digits share no typeface,
+icon family or hand with training:
 
 | split | figures |
 |---|---|

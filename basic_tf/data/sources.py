@@ -16,7 +16,7 @@ from basic_tf.data import (
 )
 
 IMAGE_COLUMNS = ("image", "filepath", "path", "image_path", "file", "filename")
-MAX_DROPPED_SHARE = 0.5  # of the rows of a table; more is a mistake, not noise
+MAX_DROPPED_SHARE = 0.5  # of the examples; from there on it is a mistake, not noise
 CAPTION_COLUMNS = ("caption", "title", "text", "description")
 
 
@@ -53,8 +53,10 @@ class Examples:
             return [v for v, kept in zip(values, keep, strict=True) if kept]
 
         per_example = ("images", "captions", "labels", "label_sets")
+        pixels = self.pixels
         return dataclasses.replace(
             self,
+            pixels=None if pixels is None else pixels[np.asarray(keep, bool)],
             **{
                 field: pick(getattr(self, field))
                 for field in per_example
@@ -75,8 +77,9 @@ def load(source, data_dir=None):
         `Examples`.
 
     Raises:
-        ValueError: for another syntax, an unknown data set or split, a `csv` without
-            the columns or with few usable rows; the message says what would do.
+        ValueError: for another syntax, an unknown data set or split, a data set
+            without images and captions or labels, a `csv` without the columns or with
+            few usable rows; the message says what would do.
         FileNotFoundError: if the `csv` file does not exist.
     """
     kind, _, rest = source.partition(":")
@@ -103,6 +106,11 @@ def _load_tfds(name, split, data_dir):
         known = ", ".join(builder.info.splits)
         raise ValueError(f"{name} has no split {split!r}; it has {known}") from None
     features = builder.info.features
+    if "image" not in features or not {"caption", "label"} & set(features):
+        raise ValueError(
+            f"{name} has no image with a caption or a label; "
+            f"its features are {', '.join(features)}"
+        )
     dataset = builder.as_dataset(
         split=split, decoders={"image": tfds.decode.SkipDecoding()}, shuffle_files=False
     )
@@ -138,12 +146,10 @@ def _load_csv(path):
             continue
         images.append(str(image))
         captions.append(caption)
+    counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
     if dropped:
-        counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
         logging.warning("%s: dropped of %d rows: %s", path, len(rows), counts)
-    if not images:
-        raise ValueError(f"{path}: none of its {len(rows)} rows can be used")
-    if len(images) < (1 - MAX_DROPPED_SHARE) * len(rows):
+    if len(images) <= (1 - MAX_DROPPED_SHARE) * len(rows):
         raise ValueError(
             f"{path}: only {len(images)} of {len(rows)} rows can be used: {counts}"
         )

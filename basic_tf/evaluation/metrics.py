@@ -4,13 +4,24 @@ import numpy as np
 from sklearn import metrics
 
 
+def rank_classes(scores):
+    """Classes of each example, best first.
+
+    Args:
+        scores: `[N, C]` float, larger is better.
+
+    Returns:
+        `[N, C]` int. Of equal scores the class with the lower index comes first.
+    """
+    return np.argsort(-np.asarray(scores), axis=1, kind="stable")
+
+
 def classification_metrics(labels, scores):
     """Top-1, top-5 and mean per-class recall.
 
     Args:
         labels: `[N]` int, the right class of each example.
-        scores: `[N, C]` float, larger is better. Of equal scores the class with the
-            lower index counts as the better one.
+        scores: `[N, C]` float, ranked by `rank_classes`.
 
     Returns:
         `{"top1", "top5", "mean_per_class_recall", "num_examples", "num_classes"}`,
@@ -20,10 +31,10 @@ def classification_metrics(labels, scores):
     Raises:
         ValueError: for an empty split.
     """
-    labels, scores = np.asarray(labels), np.asarray(scores)
+    labels = np.asarray(labels)
     if not len(labels):
         raise ValueError("no example to evaluate")
-    ranked = np.argsort(-scores, axis=1, kind="stable")
+    ranked = rank_classes(scores)
     predictions = ranked[:, 0]
     return {
         "top1": float(np.mean(predictions == labels)),
@@ -34,5 +45,5 @@ def classification_metrics(labels, scores):
             )
         ),
         "num_examples": len(labels),
-        "num_classes": scores.shape[1],
+        "num_classes": ranked.shape[1],
     }

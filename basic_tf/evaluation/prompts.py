@@ -12,7 +12,8 @@ def load_templates(name):
     """Templates of a set in `templates.json`.
 
     Raises:
-        ValueError: naming the known sets.
+        ValueError: for another name, naming the known sets, or for a set with a
+            template without exactly one slot.
     """
     path = pathlib.Path(__file__).with_name("templates.json")
     sets = json.loads(path.read_text())

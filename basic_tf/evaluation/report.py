@@ -15,7 +15,7 @@ import numpy as np
 import basic_tf
 from basic_tf import files, memory
 from basic_tf.data import batches
-from basic_tf.evaluation import confusion, report_plots, tasks
+from basic_tf.evaluation import confusion, metrics, report_plots, tasks
 
 MATRIX_CLASSES = 40  # beyond, a confusion matrix is too large to read
 NUM_PAIRS = 15
@@ -195,8 +195,7 @@ def _task(name, result, image_size):
     def image(index):
         return report_plots.image_uri(load(index))
 
-    # Of equal scores the lower class counts as the better, as in the metrics.
-    ranked = np.argsort(-result.scores, axis=1, kind="stable")
+    ranked = metrics.rank_classes(result.similarities)
     labels, predictions = np.asarray(result.labels), ranked[:, 0]
     is_right = predictions == labels
     generator = np.random.default_rng(SEED)
@@ -220,7 +219,7 @@ def _task(name, result, image_size):
 
 def _prediction(result, ranked, index, image):
     """One card of the gallery. `ranked`: the classes, best first."""
-    label, scores = result.labels[index], result.scores[index]
+    label, scores = result.labels[index], result.similarities[index]
     return {
         "image": image,
         "true_name": result.class_names[label],

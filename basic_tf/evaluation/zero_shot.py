@@ -16,14 +16,14 @@ class ZeroShotResult:
 
     Attributes:
         metrics: see `metrics.classification_metrics`.
-        scores: `[N, C]` float32 cosines.
+        similarities: `[N, C]` float32 cosines.
         labels: `[N]` int.
         class_names: C names.
         examples: `sources.Examples` that were classified.
     """
 
     metrics: dict
-    scores: np.ndarray
+    similarities: np.ndarray
     labels: np.ndarray
     class_names: list
     examples: sources.Examples
@@ -72,10 +72,10 @@ def evaluate(run, task, batch_size=256):
     embeddings = features.embed_images(
         run.model, task.examples, run.image_size, batch_size
     )
-    scores = embeddings @ weights.T
+    similarities = embeddings @ weights.T
     return ZeroShotResult(
-        metrics.classification_metrics(task.labels, scores),
-        scores,
+        metrics.classification_metrics(task.labels, similarities),
+        similarities,
         task.labels,
         task.class_names,
         task.examples,

@@ -30,16 +30,18 @@ class ZeroShotServer(tf.Module):
         run: `loop.LoadedRun`.
         labels: C default labels.
         templates: texts with one slot `{}`.
+
+    Raises:
+        ValueError: for a template without exactly one slot, or no label.
     """
 
     def __init__(self, run, labels, templates):
         super().__init__()
         prompts.check_templates(templates)
-        # Tracked are the variables and the vocabulary, not the model's thousand Keras
-        # objects, which would double the time to load.
+        # Tracked are the variables, not the model's thousand Keras objects, which take
+        # time to load.
         self._run = run
         self._variables = [variable.value for variable in run.model.variables]
-        self._vocabulary = run.tokenizer.pieces
         self._templates = templates
         self._labels = tf.constant(labels)
         self._classifier = tf.Variable(
@@ -91,6 +93,6 @@ class ZeroShotServer(tf.Module):
 
     def _scores(self, image_bytes, classifier, labels):
         embeddings = self.encode_image(image_bytes)["embeddings"]
-        cosines = tf.matmul(embeddings, classifier, transpose_b=True)
-        scores = tf.nn.softmax(tf.exp(self._run.model.log_scale) * cosines)
+        similarities = tf.matmul(embeddings, classifier, transpose_b=True)
+        scores = tf.nn.softmax(tf.exp(self._run.model.log_scale) * similarities)
         return {"scores": scores, "labels": labels}

@@ -11,6 +11,9 @@ from basic_tf.models.relative_attention import RelativeTransformerBlock
 class CoAtNet(keras.Model):
     """CoAtNet image encoder: stem, MBConv and transformer stages, mean, projection.
 
+    Images are mapped to [-1, 1] first, and the mean is normalised before the projection
+    to D (ours: the paper ends in a classifier).
+
     Args:
         depths: blocks of each stage; the first stage is the convolutional stem.
         widths: output width of each stage.

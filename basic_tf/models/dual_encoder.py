@@ -22,6 +22,12 @@ class DualEncoder(keras.Model):
 
     Called on `{"image", "token_ids"}` it gives both embeddings, `[B, D]` float32 unit
     vectors.
+
+    Example:
+        >>> from basic_tf.models import zoo
+        >>> model = zoo.build(zoo.configuration("basic_nano"), vocabulary_size=100)
+        >>> model.encode_image(keras.ops.ones((2, 32, 32, 3))).shape
+        TensorShape([2, 128])
     """
 
     def __init__(self, image_encoder, text_encoder, **kwargs):

@@ -7,7 +7,10 @@ from basic_tf.models.residual import ResidualBlock
 
 
 def batch_norm(name):
-    """Batch norm as the convolution stages use it."""
+    """Batch norm as the convolution stages use it.
+
+    The statistics average over about 50 steps, so that short runs have them, too.
+    """
     return layers.BatchNormalization(momentum=0.98, epsilon=1e-3, name=name)
 
 
@@ -20,6 +23,10 @@ class SqueezeExcitation(layers.Layer):
         activation: activation of the bottleneck.
 
     Input and output: `[B, H, W, C]`. Source: Hu et al. 2018.
+
+    Example:
+        >>> SqueezeExcitation(4)(keras.ops.ones((3, 8, 8, 16))).shape
+        TensorShape([3, 8, 8, 16])
     """
 
     def __init__(self, squeeze_filters, activation="gelu", **kwargs):
@@ -64,6 +71,13 @@ class MBConv(ResidualBlock):
         activation: "gelu" in the paper; "relu" is a quarter faster on CPUs.
 
     Input `[B, H, W, C]`, output `[B, ceil(H / strides), ceil(W / strides), filters]`.
+
+    Raises:
+        ValueError: for another `stride_on`.
+
+    Example:
+        >>> MBConv(32, strides=2)(keras.ops.ones((3, 8, 8, 16))).shape
+        TensorShape([3, 4, 4, 32])
     """
 
     def __init__(

@@ -5,6 +5,7 @@ import numpy as np
 from keras import layers, ops
 
 from basic_tf.models.attention import SelfAttention
+from basic_tf.models.feed_forward import feed_forward
 from basic_tf.models.residual import ResidualBlock
 
 
@@ -24,6 +25,10 @@ class RelativeAttention(layers.Layer):
 
     Raises:
         ValueError: if `head_dim` does not divide `filters`.
+
+    Example:
+        >>> RelativeAttention(64)(keras.ops.ones((3, 4, 4, 32))).shape
+        TensorShape([3, 4, 4, 64])
     """
 
     def __init__(self, filters, head_dim=32, **kwargs):
@@ -87,6 +92,10 @@ class RelativeTransformerBlock(ResidualBlock):
         activation: its activation.
 
     Input `[B, H, W, C]`, output `[B, ceil(H / strides), ceil(W / strides), filters]`.
+
+    Example:
+        >>> RelativeTransformerBlock(64, strides=2)(keras.ops.ones((3, 8, 8, 32))).shape
+        TensorShape([3, 4, 4, 64])
     """
 
     def __init__(
@@ -112,16 +121,7 @@ class RelativeTransformerBlock(ResidualBlock):
             self.filters, self.head_dim, name="attention"
         )
         self.attention.build((*output_shape[:3], input_shape[-1]))
-        self.feed_forward = keras.Sequential(
-            [
-                layers.LayerNormalization(epsilon=1e-5, name="norm"),
-                layers.Dense(
-                    self.filters * self.mlp_ratio, self.activation, name="expand"
-                ),
-                layers.Dense(self.filters, name="project"),
-            ],
-            name="feed_forward",
-        )
+        self.feed_forward = feed_forward(self.filters, self.mlp_ratio, self.activation)
         self.feed_forward.build(output_shape)
 
     def call(self, inputs):

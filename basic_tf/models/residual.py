@@ -7,7 +7,13 @@ class ResidualBlock(layers.Layer):
     """What the two kinds of block share: the shortcut `Proj(Pool(x))` of CoAtNet A.2.
 
     Max pooling where the block has a stride, a 1x1 convolution where the width changes,
-    the identity otherwise.
+    the identity otherwise. Subclasses build their own branch and add it.
+
+    Args:
+        filters: output width.
+        strides: 1 or 2.
+
+    Input `[B, H, W, C]`, shortcut `[B, ceil(H / strides), ceil(W / strides), filters]`.
     """
 
     def __init__(self, filters, strides, **kwargs):
@@ -16,6 +22,7 @@ class ResidualBlock(layers.Layer):
         self.strides = strides
 
     def build_shortcut(self, input_shape):
+        """Builds what the shortcut needs for `input_shape`, `(B, H, W, C)`."""
         self.pool = self.project = None
         if self.strides > 1:
             self.pool = layers.MaxPooling2D(self.strides, padding="same", name="pool")
@@ -24,6 +31,7 @@ class ResidualBlock(layers.Layer):
             self.project.build(input_shape)
 
     def shortcut(self, inputs):
+        """`Proj(Pool(x))`."""
         if self.pool is not None:
             inputs = self.pool(inputs)
         return inputs if self.project is None else self.project(inputs)

@@ -4,6 +4,7 @@ import keras
 from keras import layers, ops
 
 from basic_tf.models.attention import SelfAttention
+from basic_tf.models.feed_forward import feed_forward
 
 PADDING_ID = 0
 MASKED = -1e9  # finite, so that a row of padding alone attends evenly and stays finite
@@ -21,6 +22,13 @@ class TransformerBlock(layers.Layer):
         activation: its activation.
 
     Input and output: `[B, L, C]`; `bias`: added to the attention's logits.
+
+    Raises:
+        ValueError: when built, if `num_heads` does not divide C.
+
+    Example:
+        >>> TransformerBlock(num_heads=2)(keras.ops.ones((3, 5, 8)), bias=0.0).shape
+        TensorShape([3, 5, 8])
     """
 
     def __init__(self, num_heads, mlp_ratio=4, activation="gelu", **kwargs):
@@ -35,14 +43,7 @@ class TransformerBlock(layers.Layer):
         self.norm.build(input_shape)
         self.attention = SelfAttention(width, self.num_heads, name="attention")
         self.attention.build(input_shape)
-        self.feed_forward = keras.Sequential(
-            [
-                layers.LayerNormalization(epsilon=1e-5, name="norm"),
-                layers.Dense(width * self.mlp_ratio, self.activation, name="expand"),
-                layers.Dense(width, name="project"),
-            ],
-            name="feed_forward",
-        )
+        self.feed_forward = feed_forward(width, self.mlp_ratio, self.activation)
         self.feed_forward.build(input_shape)
 
     def call(self, inputs, bias):
@@ -80,7 +81,7 @@ class TextTransformer(keras.Model):
     not normalised. A row of padding alone gives a finite embedding.
 
     Raises:
-        ValueError: for rows longer than `max_length`.
+        ValueError: for rows of a known length of more than `max_length`.
 
     Example:
         >>> encoder = TextTransformer(100, 16, num_layers=1, width=32, num_heads=2,

@@ -90,6 +90,14 @@ class AdaFactorW(keras.optimizers.Optimizer):
         momentum_dtype: storage of the first moment. It is cast to float32 before the
             update is computed.
 
+    Raises:
+        ValueError: when built, for a variable that does not match exactly one pattern.
+
+    Example:
+        >>> optimizer = AdaFactorW(learning_rate=1e-3, decay=0.01)
+        >>> optimizer.momentum_dtype
+        'bfloat16'
+
     Source: BASIC section 9.1; Shazeer & Stern 2018; Loshchilov & Hutter 2019.
     """
 

@@ -2,6 +2,8 @@
 
 import re
 
+NUM_NAMED = 8  # variables at most in a message
+
 
 def match_rules(variables, rules):
     """The value that a table of rules gives each variable.
@@ -14,8 +16,14 @@ def match_rules(variables, rules):
         The values, in the order of `variables`.
 
     Raises:
-        ValueError: naming the variables that match no pattern, or several.
+        ValueError: naming the first variables that match no pattern, or several, or the
+            pattern that is no regular expression.
     """
+    for pattern, _ in rules:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no pattern: {error}") from None
     matches = [
         [value for pattern, value in rules if re.search(pattern, variable.path)]
         for variable in variables
@@ -28,22 +36,8 @@ def match_rules(variables, rules):
     if wrong:
         patterns = ", ".join(pattern for pattern, _ in rules)
         raise ValueError(
-            f"every variable must match exactly one of {patterns}; these do not: "
-            + ", ".join(wrong)
+            f"every variable must match exactly one of {patterns}; "
+            f"{len(wrong)} do not: {', '.join(wrong[:NUM_NAMED])}"
+            + (", ..." if len(wrong) > NUM_NAMED else "")
         )
     return [values[0] for values in matches]
-
-
-def select(variables, pattern):
-    """The variables whose path contains the pattern.
-
-    Raises:
-        ValueError: if none does.
-    """
-    selected = [v for v in variables if re.search(pattern, v.path)]
-    if not selected:
-        tops = sorted({v.path.split("/")[0] for v in variables})
-        raise ValueError(
-            f"no variable path matches {pattern!r}; paths begin with {', '.join(tops)}"
-        )
-    return selected

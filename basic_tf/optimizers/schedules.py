@@ -1,4 +1,4 @@
-"""Learning-rate schedules of BASIC Table 6."""
+"""The cosine learning-rate schedule of BASIC Table 6."""
 
 import keras
 

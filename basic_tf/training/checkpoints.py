@@ -7,7 +7,9 @@ from absl import logging
 
 KEPT = 3
 # What the reader raises for files that are cut off, empty or overwritten.
-_DAMAGES = (IndexError, RuntimeError, ValueError)
+_READ_ERRORS = (IndexError, RuntimeError, ValueError, tf.errors.OpError)
+# Of these, what says nothing about the file.
+_NO_DAMAGE = (tf.errors.PermissionDeniedError, tf.errors.ResourceExhaustedError)
 
 
 def save(directory, step, variables):
@@ -39,8 +41,10 @@ def read(directory, names):
             reader = tf.train.load_checkpoint(str(prefix))
             for name in reader.get_variable_to_shape_map():
                 reader.get_tensor(name)  # checks the bytes of every tensor
-        except (*_DAMAGES, tf.errors.OpError) as error:
-            reason = str(error).splitlines()[0]
+        except _READ_ERRORS as error:
+            if isinstance(error, _NO_DAMAGE):
+                raise
+            reason = str(error).strip().partition("\n")[0]
             logging.warning("%s is damaged and was passed over: %s", prefix, reason)
             continue
         return prefix, {name: reader.get_tensor(_key(name)) for name in names}

@@ -11,12 +11,11 @@ from absl import logging
 from ml_collections import ConfigDict
 
 from basic_tf import files
-from basic_tf.data import batches, sources
+from basic_tf.data import batches, preprocessing, sources
 from basic_tf.data import tokenizer as tokenizers
 from basic_tf.models import zoo
-from basic_tf.training import checkpoints, phases
+from basic_tf.training import checkpoints, phases, run_log
 from basic_tf.training import workdir as workdirs
-from basic_tf.training.run_log import RunLog, StepWatch, summarize
 
 
 @dataclasses.dataclass
@@ -27,8 +26,8 @@ class RunState:
         phase: index of the current phase.
         step: steps done in it.
         total_step: steps done in the run.
-        seconds: wall time of those steps.
-        cpu_seconds: processor time of those steps, all cores together.
+        seconds: wall time of making the phases and of those steps.
+        cpu_seconds: processor time of the same, all cores together.
     """
 
     phase: int = 0
@@ -39,6 +38,7 @@ class RunState:
 
     @classmethod
     def names(cls):
+        """Names of its variables in a checkpoint."""
         return [f"state/{field.name}" for field in dataclasses.fields(cls)]
 
     @classmethod
@@ -54,17 +54,21 @@ class RunState:
         )
 
     def variables(self):
+        """What a checkpoint holds of it, by name."""
         return {
             f"state/{name}": tf.Variable(value, dtype=tf.float64)
             for name, value in dataclasses.asdict(self).items()
         }
 
-    def advance(self, seconds, cpu_seconds):
-        """Counts one step."""
+    def count_step(self):
         self.step += 1
         self.total_step += 1
-        self.seconds += seconds
-        self.cpu_seconds += cpu_seconds
+
+    def add_time(self, start):
+        """Counts the time since `start`, of `run_log.clock`."""
+        wall, cpu = run_log.clock()
+        self.seconds += wall - start[0]
+        self.cpu_seconds += cpu - start[1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +88,10 @@ class LoadedRun:
     config: ConfigDict
     image_size: int
     label_names: list
+
+    def load_image(self, image_bytes):
+        """An image file, string `[]`, as the model takes it, `[S, S, 3]`."""
+        return preprocessing.load_image(image_bytes, self.image_size)
 
 
 def load(workdir):
@@ -140,8 +148,11 @@ def train(config, workdir):
 
 
 def _check(config):
-    """Refuses numbers that no run can be trained with, before anything is written."""
+    """Refuses what no run can be trained with, before anything is written."""
     positive = {name: config[name] for name in ("log_every", "checkpoint_every")}
+    order = config.phase_order
+    if not order or len(set(order)) < len(order):
+        raise ValueError(f"phase_order {tuple(order)} must name phases, each once")
     for name in config.phase_order:
         if name not in config.phases:
             known = ", ".join(config.phases)
@@ -160,9 +171,11 @@ def _train_phases(config, workdir):
     # Only now: preparing a data set for the first time draws random numbers, too.
     keras.utils.set_random_seed(config.seed)
     model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
+    for name in config.phase_order:
+        phases.check_phase(name, config.phases[name], model, examples)
     prefix, stored = checkpoints.read(workdir / "checkpoints", RunState.names())
     state = RunState.from_stored(stored)
-    log = RunLog(workdir, state)
+    log = run_log.RunLog(workdir, state)
     phase = None
     if prefix:
         checkpoints.restore(prefix, _model_variables(model))
@@ -170,6 +183,7 @@ def _train_phases(config, workdir):
     while state.phase < len(config.phase_order):
         name = config.phase_order[state.phase]
         keras.utils.set_random_seed(config.seed + 1 + state.phase)
+        start = run_log.clock()
         phase = phases.make_phase(
             name,
             config.phases[name],
@@ -179,6 +193,7 @@ def _train_phases(config, workdir):
             config.model.image_encoder.image_size,
             config.seed + state.phase,
         )
+        state.add_time(start)  # a frozen encoder embeds all images here
         if state.step:
             checkpoints.restore(prefix, phase.variables())
         _run_phase(phase, config, workdir, state, log)
@@ -191,7 +206,7 @@ def _train_phases(config, workdir):
 
 
 def _write_summary(workdir, phase, model):
-    summary = summarize(workdir) | {
+    summary = run_log.summarize(workdir) | {
         "input_examples_per_second": input_examples_per_second(phase),
         "parameters": {
             "image_encoder": zoo.count_parameters(model.image_encoder),
@@ -217,7 +232,9 @@ def _run_phase(phase, config, workdir, state, log):
     def save():
         _save(workdir, state, phase.variables())
 
-    watch = StepWatch(phase, log, config.log_every, config.checkpoint_every, save)
+    watch = run_log.StepWatch(
+        phase, log, config.log_every, config.checkpoint_every, save
+    )
     phase.trainer.fit(
         phase.make_batches(state.step, phase.steps),
         steps_per_epoch=phase.steps - state.step,
@@ -228,6 +245,14 @@ def _run_phase(phase, config, workdir, state, log):
 
 
 def _save(workdir, state, variables):
+    for name, variable in variables.items():
+        if variable.dtype.is_floating and not tf.reduce_all(
+            tf.math.is_finite(variable)
+        ):
+            raise FloatingPointError(
+                f"{name} is not finite after step {state.step} (step "
+                f"{state.total_step} of the run); the last checkpoint is kept"
+            )
     checkpoints.save(
         workdir / "checkpoints", state.total_step, variables | state.variables()
     )
@@ -247,10 +272,10 @@ def load_data(config, workdir):
     max_length = config.model.text_encoder.max_length
     tokenizer = tokenizers.Tokenizer(path.read_bytes(), max_length)
     keep = tokenizer.lengths(examples.captions).numpy() <= max_length
-    if not keep.any():
+    if keep.mean() <= 1 - sources.MAX_DROPPED_SHARE:
         raise ValueError(
-            f"{config.data.train}: every caption has more than {max_length} tokens; "
-            "raise model.text_encoder.max_length"
+            f"{config.data.train}: {(~keep).sum()} of {len(keep)} captions have more "
+            f"than {max_length} tokens; raise model.text_encoder.max_length"
         )
     logging.info(
         "%s: %d examples, %d dropped for captions of more than %d tokens; %d pieces",

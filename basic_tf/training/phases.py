@@ -1,9 +1,9 @@
 """The phases of a training run (BASIC section 8), each made from its configuration.
 
 1. `supervised`: the image encoder alone, softmax over the names.
-2. `contrastive` with `train="text_encoder|log_scale"`: the image encoder is frozen, its
-   embeddings of the training images are computed once.
-3. `contrastive` with `train="."`: both encoders together.
+2. `contrastive` with an image encoder that `train` freezes: its embeddings of the
+   training images are computed once.
+3. `contrastive` with all variables trained: both encoders together.
 """
 
 import dataclasses
@@ -39,7 +39,8 @@ class Phase:
     def variables(self):
         """What a checkpoint inside the phase holds, by name."""
         model = self.trainer.dual_encoder
-        own = [v for v in self.trainer.variables if not _contains(model.variables, v)]
+        of_model = {id(variable) for variable in model.variables}
+        own = [v for v in self.trainer.variables if id(v) not in of_model]
         groups = {
             "model": model.variables,
             "phase": own,
@@ -52,13 +53,44 @@ class Phase:
         }
 
 
+def check_phase(name, config, model, examples):
+    """Refuses what would stop a phase later, when those before it have trained.
+
+    Args:
+        name: name of the phase.
+        config: see `make_phase`.
+        model: `DualEncoder`.
+        examples: `sources.Examples` to train on.
+
+    Raises:
+        ValueError: naming the phase, what is wrong, and what would do.
+    """
+    try:
+        if config.kind not in _KINDS:
+            raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
+        batches.check_batch_size(config.batch_size, len(examples))
+        _schedule(config)
+        if config.kind == "supervised":
+            if not examples.label_sets:
+                raise ValueError("kind supervised needs labelled examples")
+            return
+        trainer = _contrastive_trainer(config, model)
+        if config.augmentation and not trainer.trains_images:
+            raise ValueError(
+                "augmentation must be empty where the image encoder is frozen, as it "
+                f"embeds every image once; it is {config.augmentation.to_dict()}"
+            )
+    except ValueError as error:
+        raise ValueError(f"phase {name}: {error}") from None
+
+
 def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     """Builds the trainer, optimizer and data of a phase.
 
     Args:
         name: name of the phase.
         config: its configuration: `kind`, `steps`, `batch_size`, `learning_rate`,
-            `min_learning_rate`, `warmup_steps`, `decay`, `augmentation`; for
+            `min_learning_rate`, `warmup_steps`, `weight_decay`, `augmentation`; for
             `supervised` also `label_balance`, for `contrastive` `train` and
             `exclude_equal_captions`.
         model: `DualEncoder`.
@@ -71,66 +103,67 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
         `Phase`.
 
     Raises:
-        ValueError: for an unknown kind, or data that the kind cannot use.
+        ValueError: as `check_phase`.
     """
-    kinds = {"supervised": _supervised, "contrastive": _contrastive}
-    if config.kind not in kinds:
-        raise ValueError(
-            f"phase {name}: kind {config.kind!r} is none of {', '.join(kinds)}"
-        )
-    batches.check_batch_size(config.batch_size, len(examples))
-    trainer, fields = kinds[config.kind](config, model, examples, tokenizer, image_size)
-    schedule = schedules.warmup_cosine(
-        config.learning_rate,
-        config.steps,
-        config.warmup_steps,
-        config.min_learning_rate,
+    check_phase(name, config, model, examples)
+    trainer, fields = _KINDS[config.kind](
+        config, model, examples, tokenizer, image_size
     )
-    optimizer = adafactorw.AdaFactorW(schedule, decay=config.decay)
+    optimizer = adafactorw.AdaFactorW(_schedule(config), decay=config.weight_decay)
     optimizer.build(trainer.trained_variables)
     # XLA is slower than TensorFlow's own kernels on CPUs and compiles for minutes.
     trainer.compile(optimizer=optimizer, jit_compile=False)
 
     def make_batches(first_step, last_step):
-        steps = batches.shuffled_indices(
+        indices_by_step = batches.shuffled_indices(
             len(examples), config.batch_size, first_step, last_step, seed
         )
         images = None
         if "image_embedding" not in fields:
             images = batches.training_images(
-                examples, image_size, steps, seed, config.augmentation.to_dict()
+                examples,
+                image_size,
+                indices_by_step,
+                seed,
+                config.augmentation.to_dict(),
             )
-        return batches.training_batches(steps, fields, images)
+        return batches.training_batches(indices_by_step, fields, images)
 
     return Phase(name, config.steps, config.batch_size, trainer, make_batches)
 
 
+def _schedule(config):
+    return schedules.warmup_cosine(
+        config.learning_rate,
+        config.steps,
+        config.warmup_steps,
+        config.min_learning_rate,
+    )
+
+
 def _supervised(config, model, examples, tokenizer, image_size):
-    if not examples.label_sets:
-        raise ValueError("a supervised phase needs labelled examples; these have none")
+    """The trainer, and `{name: function of the indices}` of what it takes."""
     trainer = trainers.SupervisedTrainer(model, len(examples.label_names))
-    targets = batches.label_targets(examples, config.label_balance)
-    return trainer, {"labels": batches.row_loader(targets)}
+    weights = batches.label_weights(examples, config.label_balance)
+    return trainer, {"labels": batches.row_loader(weights)}
 
 
 def _contrastive(config, model, examples, tokenizer, image_size):
-    trainer = trainers.ContrastiveTrainer(
-        model, config.train, config.exclude_equal_captions
-    )
+    """As `_supervised`."""
+    trainer = _contrastive_trainer(config, model)
     captions = batches.row_loader(examples.captions)
     fields = {"token_ids": lambda indices: tokenizer(captions(indices))}
     if not trainer.trains_images:
-        if config.augmentation:
-            raise ValueError(
-                "augmentation must be empty in a phase whose image encoder is frozen, "
-                "as it embeds every image once; "
-                f"it is {config.augmentation.to_dict()}"
-            )
         logging.info("the image encoder is frozen: embedding all training images once")
         embeddings = features.embed_images(model, examples, image_size)
         fields["image_embedding"] = batches.row_loader(embeddings)
     return trainer, fields
 
 
-def _contains(variables, variable):
-    return any(variable is other for other in variables)
+def _contrastive_trainer(config, model):
+    return trainers.ContrastiveTrainer(
+        model, config.train, config.exclude_equal_captions
+    )
+
+
+_KINDS = {"supervised": _supervised, "contrastive": _contrastive}

@@ -12,6 +12,11 @@ import tensorflow as tf
 from basic_tf import files, memory
 
 
+def clock():
+    """`(wall, processor)` seconds, to count from."""
+    return time.perf_counter(), time.process_time()
+
+
 class RunLog:
     """The log of a run, over all its phases and resumptions.
 
@@ -23,7 +28,8 @@ class RunLog:
     Args:
         workdir: folder of the run.
         state: `RunState`; its total step is where the log goes on. Rows after it, which
-            an interrupted run wrote but did not save, are dropped.
+            an interrupted run wrote but did not save, are dropped (TensorBoard's
+            events keep them).
     """
 
     def __init__(self, workdir, state):
@@ -72,7 +78,7 @@ class StepWatch(keras.callbacks.Callback):
         self.log_every, self.save_every = log_every, save_every
 
     def on_train_begin(self, logs=None):
-        self._clock = time.perf_counter(), time.process_time()
+        self._start = clock()
         state = self.log.state
         self._last_row = {
             "examples": state.step * self.phase.batch_size,
@@ -81,9 +87,8 @@ class StepWatch(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         state, phase = self.log.state, self.phase
-        wall, cpu = time.perf_counter(), time.process_time()
-        state.advance(wall - self._clock[0], cpu - self._clock[1])
-        self._clock = wall, cpu
+        state.add_time(self._start)
+        state.count_step()
         if not math.isfinite(logs["loss"]):
             raise FloatingPointError(
                 f"loss is {logs['loss']} at step {state.step} of phase {phase.name} "
@@ -96,7 +101,7 @@ class StepWatch(keras.callbacks.Callback):
             self.model.reset_metrics()
         if state.step % self.save_every == 0 and not is_last:
             self.save()
-        self._clock = time.perf_counter(), time.process_time()
+        self._start = clock()  # neither logs nor checkpoints count
 
     def _progress(self, row):
         before, self._last_row = self._last_row, row

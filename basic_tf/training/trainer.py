@@ -1,11 +1,15 @@
 """Trainers: Keras models whose `train_step` is the step of a phase."""
 
+import itertools
+
 import keras
 import tensorflow as tf
 
 from basic_tf import losses
 from basic_tf.models import dual_encoder
 from basic_tf.optimizers import groups
+
+TRAIN_ALL = ((".", True),)
 
 
 class _Trainer(keras.Model):
@@ -87,23 +91,31 @@ class ContrastiveTrainer(_Trainer):
 
     Args:
         model: `DualEncoder`.
-        train: pattern over variable paths; what it does not match is not trained and
-            has no optimizer slots. An encoder without a trained variable keeps its
-            statistics, too.
+        train: `((pattern, bool), ...)` over variable paths, one pattern a variable:
+            whether it is trained. One that is not has no optimizer slots. An encoder
+            without a trained variable keeps its statistics, too.
         exclude_equal_captions: whether to leave a caption that occurs again in the
             batch out of the negatives; see `losses.contrastive_loss`.
 
     Batches: `{"image": [B, H, W, 3], "token_ids": [B, L]}`, or `"image_embedding":
     [B, D]` in place of `"image"`.
+
+    Raises:
+        ValueError: if a variable does not match exactly one pattern of `train`, or none
+            is trained.
     """
 
     metric_names = ("loss", "accuracy", "temperature")
 
-    def __init__(self, model, train=".", exclude_equal_captions=False, **kwargs):
+    def __init__(self, model, train=TRAIN_ALL, exclude_equal_captions=False, **kwargs):
         super().__init__(**kwargs)
         self.dual_encoder = model
         self.exclude_equal_captions = exclude_equal_captions
-        self.trained_variables = groups.select(model.trainable_variables, train)
+        variables = model.trainable_variables
+        is_trained = groups.match_rules(variables, train)
+        self.trained_variables = list(itertools.compress(variables, is_trained))
+        if not self.trained_variables:
+            raise ValueError(f"train {train} leaves no variable to train")
         trained = {id(variable) for variable in self.trained_variables}
         self.trains_images, self.trains_text = (
             any(id(v) in trained for v in encoder.trainable_variables)

@@ -3,8 +3,15 @@
 import contextlib
 import fcntl
 import json
+import shutil
 
 from basic_tf import files
+
+# What a run writes besides checkpoints, events and its configuration.
+DERIVED_FILES = (
+    *("tokenizer.model", "labels.json", "metrics.jsonl", "train.json"),
+    *("report.json", "report.html"),
+)
 
 
 @contextlib.contextmanager
@@ -29,14 +36,21 @@ def claim(workdir, config):
     refused, or killed early, another configuration may have it.
 
     Raises:
-        ValueError: naming the fields that differ.
+        ValueError: naming the fields that differ, or if there are checkpoints of an
+            unknown configuration.
     """
     path = workdir / "config.json"
-    if not any(workdir.glob("checkpoints/step-*.index")) or not path.is_file():
-        for derived in ("tokenizer.model", "labels.json"):
+    if not any(workdir.glob("checkpoints/step-*.index")):
+        for derived in DERIVED_FILES:
             (workdir / derived).unlink(missing_ok=True)
+        shutil.rmtree(workdir / "events", ignore_errors=True)
         files.write_whole(path, config.to_json_best_effort(indent=2))
         return
+    if not path.is_file():
+        raise ValueError(
+            f"{workdir} holds checkpoints but no config.json; put it back or use "
+            "another workdir"
+        )
     there = _flatten(json.loads(path.read_text()))
     ours = _flatten(json.loads(config.to_json_best_effort()))
     differing = [

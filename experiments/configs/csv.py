@@ -11,6 +11,14 @@ from basic_tf.models import zoo
 
 
 def get_config(argument=""):
+    """The experiment, as a `ConfigDict`.
+
+    Args:
+        argument: path of the table.
+
+    Raises:
+        ValueError: without one.
+    """
     if not argument:
         raise ValueError("name the table: --config experiments/configs/csv.py:FILE")
     config = ConfigDict()
@@ -32,9 +40,9 @@ def get_config(argument=""):
             "learning_rate": 2e-3,
             "min_learning_rate": 2e-5,
             "warmup_steps": 100,
-            "decay": 0.01,
+            "weight_decay": 0.01,
             "augmentation": {"max_zoom": 0.1, "max_shift": 0.05},
-            "train": ".",
+            "train": ((".", True),),
             "exclude_equal_captions": False,
         }
     }

@@ -17,6 +17,14 @@ AUGMENTATION = {
 
 
 def get_config(argument="nano"):
+    """The experiment, as a `ConfigDict`.
+
+    Args:
+        argument: "nano" or "scratch".
+
+    Raises:
+        ValueError: for another argument.
+    """
     arguments = {"nano": _three_phases, "scratch": _from_scratch}
     if argument not in arguments:
         raise ValueError(f"glyphs.py:{argument}: use one of {', '.join(arguments)}")
@@ -39,18 +47,18 @@ def get_config(argument="nano"):
 def _three_phases():
     return {
         "pretrain": _phase(
-            "supervised", steps=1350, batch_size=128, learning_rate=6e-3
+            "supervised", steps=1500, batch_size=128, learning_rate=6e-3
         ),
         "text": _phase(
             "contrastive",
             steps=260,
             batch_size=512,
-            train="text_encoder|log_scale",
+            train=(("/image_encoder/", False), ("/text_encoder/|/log_scale$", True)),
             augmentation={},
         ),
         "joint": _phase(
             "contrastive",
-            steps=60,
+            steps=40,
             batch_size=256,
             learning_rate=2e-4,
             min_learning_rate=1e-5,
@@ -60,7 +68,7 @@ def _three_phases():
 
 
 def _from_scratch():
-    return {"scratch": _phase("contrastive", steps=800, batch_size=256)}
+    return {"scratch": _phase("contrastive", steps=500, batch_size=256)}
 
 
 def _phase(
@@ -71,7 +79,7 @@ def _phase(
     min_learning_rate=2e-5,
     augmentation=AUGMENTATION,
     warmup_steps=100,
-    train=".",
+    train=((".", True),),
 ):
     kinds = {
         "supervised": {"label_balance": 0.5},
@@ -84,6 +92,6 @@ def _phase(
         "learning_rate": learning_rate,
         "min_learning_rate": min_learning_rate,
         "warmup_steps": warmup_steps,
-        "decay": 0.01,
+        "weight_decay": 0.01,
         "augmentation": augmentation,
     } | kinds[kind]

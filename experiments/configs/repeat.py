@@ -7,6 +7,11 @@ from ml_collections import ConfigDict
 
 
 def get_config(workdir=""):
+    """The configuration in a run's folder, as a `ConfigDict`.
+
+    Raises:
+        ValueError: if the folder holds none.
+    """
     path = pathlib.Path(workdir) / "config.json"
     if not path.is_file():
         raise ValueError(

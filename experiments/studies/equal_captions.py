@@ -20,7 +20,6 @@ import keras
 import numpy as np
 from absl import flags
 from matplotlib import figure
-from ml_collections import ConfigDict
 
 import basic_tf
 from basic_tf.evaluation import tasks, zero_shot
@@ -45,10 +44,14 @@ def main(arguments):
         tasks.load_task(name, run.config.data.data_dir)
         for name in run.config.evaluation.tasks
     ]
+    config = run.config.phases.text.copy_and_resolve_references()
+    if _QUICK.value:
+        config.steps = max(config.steps // 4, config.warmup_steps + 1)
     rows = []
     for seed in range(1 if _QUICK.value else _SEEDS.value):
         for exclude in (False, True):
-            model = _train_text(run, examples, seed, exclude)
+            config.exclude_equal_captions = exclude
+            model = _train_text(run, config, examples, seed)
             for task in loaded:
                 trained = dataclasses.replace(run, model=model)
                 top1 = zero_shot.evaluate(trained, task).metrics["top1"]
@@ -58,6 +61,9 @@ def main(arguments):
                         "exclude_equal_captions": exclude,
                         "seed": seed,
                         "top1": top1,
+                        "steps": config.steps,
+                        "batch_size": config.batch_size,
+                        "workdir": _WORKDIR.value,
                     }
                 )
             print(f"seed {seed}, excluded {exclude}: {rows[-len(loaded) :]}")
@@ -67,15 +73,11 @@ def main(arguments):
     print(_summary(rows))
 
 
-def _train_text(run, examples, seed, exclude):
+def _train_text(run, config, examples, seed):
     """The run's image encoder with a text encoder trained anew."""
     keras.utils.set_random_seed(seed)
     model = zoo.build(run.config.model.to_dict(), run.tokenizer.vocabulary_size)
     model.image_encoder.set_weights(run.model.image_encoder.get_weights())
-    config = ConfigDict(run.config.phases.text.to_dict())
-    config.exclude_equal_captions = exclude
-    if _QUICK.value:
-        config.steps = max(config.steps // 4, config.warmup_steps + 1)
     phase = phases.make_phase(
         "text", config, model, examples, run.tokenizer, run.image_size, seed
     )
@@ -96,13 +98,14 @@ def _mean(rows, task, exclude):
 def _summary(rows):
     names = dict.fromkeys(row["task"] for row in rows)
     seeds = len({row["seed"] for row in rows})
+    steps, batch_size = rows[0]["steps"], rows[0]["batch_size"]
     parts = [
         f"{name} {_mean(rows, name, False):.3f} -> {_mean(rows, name, True):.3f}"
         for name in names
     ]
     return (
-        f"Zero-shot top-1, mean of {seeds} seeds, with equal captions as negatives -> "
-        f"without: {', '.join(parts)}."
+        f"Zero-shot top-1 after {steps} steps of {batch_size} pairs, mean of {seeds} "
+        f"seeds, with equal captions as negatives -> without: {', '.join(parts)}."
     )
 
 

@@ -7,6 +7,8 @@ import pathlib
 
 import jinja2
 
+from basic_tf import files
+
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{{ title }}</title>
 <style>
@@ -38,7 +40,7 @@ def write(directory, title, summary, rows, figures=()):
     """
     directory = pathlib.Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "table.json").write_text(json.dumps(rows, indent=2))
+    files.write_whole(directory / "table.json", json.dumps(rows, indent=2))
     plots = []
     for index, figure in enumerate(figures):
         png = io.BytesIO()
@@ -46,8 +48,7 @@ def write(directory, title, summary, rows, figures=()):
         (directory / f"plot_{index}.png").write_bytes(png.getvalue())
         plots.append(base64.b64encode(png.getvalue()).decode())
     page = jinja2.Environment(autoescape=True).from_string(_PAGE)
-    (directory / "report.html").write_text(
-        page.render(
-            title=title, summary=summary, rows=rows, columns=list(rows[0]), plots=plots
-        )
+    html = page.render(
+        title=title, summary=summary, rows=rows, columns=list(rows[0]), plots=plots
     )
+    files.write_whole(directory / "report.html", html)

@@ -16,13 +16,26 @@ def indices(num_examples, batch_size, first, last, seed=0):
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(2, 40), st.integers(1, 10), st.integers(0, 5))
-def test_every_epoch_holds_every_example_once(num_examples, batch_size, seed):
+def test_no_epoch_holds_an_example_twice(num_examples, batch_size, seed):
     batch_size = min(batch_size, num_examples)
-    steps = 2 * num_examples // batch_size + 1
-    drawn = np.concatenate(indices(num_examples, batch_size, 0, steps, seed))
-    for epoch in range(2):
-        part = drawn[epoch * num_examples : (epoch + 1) * num_examples]
-        assert sorted(part) == list(range(num_examples))
+    steps = num_examples // batch_size
+    drawn = indices(num_examples, batch_size, 0, 2 * steps, seed)
+    for epoch in (drawn[:steps], drawn[steps:]):
+        part = np.concatenate(epoch)
+        assert len(part) == len(set(part)) == steps * batch_size
+        assert set(part) <= set(range(num_examples))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_every_example_is_as_likely_at_every_place_of_an_epoch(seed):
+    epochs = 400
+    drawn = np.reshape(indices(10, 8, 0, epochs, seed), (epochs, 8))
+    for place in range(8):
+        counts = np.bincount(drawn[:, place], minlength=10)
+        # Chi-squared with 9 degrees of freedom: 34 is passed once in 10,000 tries.
+        assert np.sum((counts - epochs / 10) ** 2) / (epochs / 10) < 34
+    neighbours = np.abs(np.diff(drawn)) == 1
+    assert np.mean(neighbours) == pytest.approx(0.2, abs=0.03)  # 18 of 90 pairs
 
 
 def test_a_batch_depends_on_seed_and_step_alone():
@@ -74,15 +87,15 @@ def test_images_and_labels_belong_together(examples, is_kept):
         np.testing.assert_array_equal(kept.pixels, pixels_of(examples))
     steps = batches.shuffled_indices(10, 4, 0, 5, seed=7)
     images = batches.training_images(kept if is_kept else examples, 8, steps, seed=7)
-    targets = batches.row_loader(batches.label_targets(examples))
-    dataset = batches.training_batches(steps, {"labels": targets}, images)
+    weights = batches.row_loader(batches.label_weights(examples))
+    dataset = batches.training_batches(steps, {"labels": weights}, images)
     expected = np.stack(indices(10, 4, 0, 5, seed=7))
     for batch, index in zip(dataset, expected, strict=True):
         np.testing.assert_allclose(
             batch["image"], pixels_of(examples)[index] / 255, atol=1e-6
         )
         labels = np.zeros((4, 4))
-        labels[np.arange(4), index % 3] = labels[:, 3] = 0.5
+        labels[np.arange(4), index % 3] = labels[:, 3] = 1
         np.testing.assert_array_equal(batch["labels"], labels)
 
 
@@ -115,19 +128,30 @@ def test_labels_weigh_the_same_without_balance():
     examples = sources.Examples(
         [b""] * 2, [""] * 2, label_sets=[[0, 2], []], label_names=list("abc")
     )
-    targets = batches.label_targets(examples)
-    np.testing.assert_array_equal(targets, [[0.5, 0, 0.5], [0, 0, 0]])
+    weights = batches.label_weights(examples)
+    np.testing.assert_array_equal(weights, [[1, 0, 1], [0, 0, 0]])
 
 
-@pytest.mark.parametrize(("balance", "weights"), [(1.0, [2, 4]), (0.5, [2**0.5, 2])])
-def test_a_balanced_label_weighs_as_it_is_rare(balance, weights):
+@pytest.mark.parametrize(("balance", "expected"), [(1.0, [2, 4]), (0.5, [2**0.5, 2])])
+def test_a_balanced_label_weighs_as_it_is_rare(balance, expected):
     examples = sources.Examples(
         [b""] * 4,
         [""] * 4,
         label_sets=[[0, 1], [0, 2], [3], []],
         label_names=[*"abcde"],
     )
-    targets = batches.label_targets(examples, balance)
-    expected = np.array([*weights, 0, 0, 0]) / sum(weights)
-    np.testing.assert_allclose(targets[0], expected, rtol=1e-6)
-    np.testing.assert_array_equal(targets[3], 0)
+    weights = batches.label_weights(examples, balance)
+    np.testing.assert_allclose(weights[0], [*expected, 0, 0, 0], rtol=1e-6)
+    np.testing.assert_array_equal(weights[3], 0)
+
+
+def test_pixels_are_selected_with_their_examples(examples):
+    keep = [index % 2 == 1 for index in range(10)]
+    selected = batches.keep_pixels(examples, 8).select(keep)
+    np.testing.assert_array_equal(selected.pixels, pixels_of(examples)[1::2])
+    assert selected.captions == examples.captions[1::2]
+
+
+def test_pixels_kept_at_another_size_are_refused(examples):
+    with pytest.raises(ValueError, match="kept at 8, not at 16"):
+        batches.image_loader(batches.keep_pixels(examples, 8), 16)

@@ -8,6 +8,7 @@ import sentencepiece
 import tensorflow as tf
 
 from basic_tf.data import tokenizer
+from basic_tf.models import text_transformer
 
 MAX_LENGTH = 16
 TRAINING_TEXT = [
@@ -152,7 +153,7 @@ def test_a_vocabulary_that_the_text_cannot_fill_is_smaller():
 
 def test_special_ids_are_those_that_the_models_know():
     processor = sentencepiece.SentencePieceProcessor(model_proto=MODEL)
-    assert processor.pad_id() == tokenizer.PADDING_ID == 0
+    assert processor.pad_id() == tokenizer.PADDING_ID == text_transformer.PADDING_ID
     assert processor.eos_id() == tokenizer.END_ID
     assert processor.unk_id() == tokenizer.UNKNOWN_ID
     assert processor.bos_id() == -1

@@ -38,7 +38,7 @@ def make_result(class_names, num_examples=60, noise=0.5, size=8, seed=0):
     pixels = generator.integers(0, 256, (num_examples, size, size, 3), np.uint8)
     return zero_shot.ZeroShotResult(
         metrics=metrics.classification_metrics(labels, scores),
-        scores=np.float32(scores),
+        similarities=np.float32(scores),
         labels=labels,
         class_names=class_names,
         examples=sources.Examples(
@@ -221,7 +221,7 @@ def test_many_classes_and_no_wrong_prediction_says_so():
 
 def test_the_gallery_shows_right_and_wrong_predictions_with_their_scores(outcome):
     result = outcome.results["icons"]
-    ranked = np.argsort(-result.scores, axis=1)
+    ranked = np.argsort(-result.similarities, axis=1)
     is_right = ranked[:, 0] == result.labels
     gallery = report._task("icons", result, 8)["gallery"]
     assert [card["is_right"] for card in gallery] == [True] * 6 + [False] * 10
@@ -234,11 +234,16 @@ def test_the_gallery_shows_right_and_wrong_predictions_with_their_scores(outcome
         assert card["is_right"] == is_right[index]
         assert card["true_name"] == result.class_names[result.labels[index]]
         assert card["top"] == [
-            (result.class_names[c], result.scores[index, c], c == result.labels[index])
+            (
+                result.class_names[c],
+                result.similarities[index, c],
+                c == result.labels[index],
+            )
             for c in ranked[index, :5]
         ]
         assert card["rank"] == 1 + np.sum(
-            result.scores[index] > result.scores[index, result.labels[index]]
+            result.similarities[index]
+            > result.similarities[index, result.labels[index]]
         )
 
 
@@ -262,7 +267,7 @@ def test_large_images_are_shown_smaller(outcome):
 
 def test_confused_pairs_have_an_image_of_their_kind(outcome):
     result = outcome.results["icons"]
-    predictions = np.argmax(result.scores, axis=1)
+    predictions = np.argmax(result.similarities, axis=1)
     pairs = report._task("icons", result, 8)["pairs"]
     assert len(pairs) == report.NUM_PAIRS
     for true, predicted, count, share, image in pairs:

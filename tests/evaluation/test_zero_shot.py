@@ -64,7 +64,9 @@ def test_every_example_counts_once_at_any_batch_size(run, task):
     for outcome in outcomes:
         assert outcome.metrics["num_examples"] == 19
         assert outcome.metrics == outcomes[0].metrics
-        np.testing.assert_allclose(outcome.scores, outcomes[0].scores, atol=1e-5)
+        np.testing.assert_allclose(
+            outcome.similarities, outcomes[0].similarities, atol=1e-5
+        )
 
 
 def test_a_permutation_of_the_classes_changes_nothing(run, task):
@@ -77,22 +79,24 @@ def test_a_permutation_of_the_classes_changes_nothing(run, task):
     ours = zero_shot.evaluate(run, task)
     theirs = zero_shot.evaluate(run, permuted)
     assert ours.metrics == theirs.metrics
-    np.testing.assert_allclose(ours.scores[:, order], theirs.scores, atol=1e-6)
+    np.testing.assert_allclose(
+        ours.similarities[:, order], theirs.similarities, atol=1e-6
+    )
 
 
 def test_a_template_given_twice_changes_nothing(run, task):
     twice = dataclasses.replace(task, templates=["a {}", "a {}"])
     once = dataclasses.replace(task, templates=["a {}"])
     np.testing.assert_allclose(
-        zero_shot.evaluate(run, once).scores,
-        zero_shot.evaluate(run, twice).scores,
+        zero_shot.evaluate(run, once).similarities,
+        zero_shot.evaluate(run, twice).similarities,
         atol=1e-6,
     )
 
 
 def test_evaluating_twice_gives_the_same_and_moves_no_variable(run, task):
     before = [variable.numpy() for variable in run.model.variables]
-    first, second = (zero_shot.evaluate(run, task).scores for _ in range(2))
+    first, second = (zero_shot.evaluate(run, task).similarities for _ in range(2))
     np.testing.assert_array_equal(first, second)
     for value, variable in zip(before, run.model.variables, strict=True):
         np.testing.assert_array_equal(value, variable.numpy())

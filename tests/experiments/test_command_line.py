@@ -38,6 +38,7 @@ def run(monkeypatch, capsys):
         ([f"--config={CONFIGS}/repeat.py:none"], "there is no none/config.json"),
         ([f"--config={CONFIGS}/glyphs.py", "--config.sed=1"], 'Did you mean "seed"'),
         ([f"--config={CONFIGS}/glyphs.py", "--config.seed=a"], "config.seed=a"),
+        (["--config=nowhere.py", "--config.seed=1"], "nowhere.py"),
         (["--confg=a"], "Did you mean: config"),
     ],
 )

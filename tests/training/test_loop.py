@@ -54,7 +54,7 @@ def test_a_killed_run_resumes_bit_for_bit(finished, tmp_path, monkeypatch, total
         np.testing.assert_array_equal(actual[name], value, err_msg=name)
     rows = [(r["phase"], r["step"], r["loss"]) for r in run_log.read_rows(workdir)]
     resumed = run_log.read_rows(tmp_path / "run")
-    assert [r[:2] for r in rows] == [(r["phase"], r["step"]) for r in resumed]
+    assert rows == [(r["phase"], r["step"], r["loss"]) for r in resumed]
 
 
 def test_a_damaged_checkpoint_is_passed_over(finished, tmp_path, monkeypatch, caplog):
@@ -74,8 +74,8 @@ def test_the_frozen_encoder_keeps_every_bit(finished, tmp_path, monkeypatch):
     data, _ = finished
     config = tiny_run.tiny_config(data)
     train_until(monkeypatch, config, tmp_path / "run", 11)  # phase two, step five
-    before, _ = sorted((tmp_path / "run/checkpoints").glob("*06.index")), None
-    first = tf.train.load_checkpoint(str(before[0].with_suffix("")))
+    (before,) = (tmp_path / "run/checkpoints").glob("*06.index")
+    first = tf.train.load_checkpoint(str(before.with_suffix("")))
     prefix, _ = checkpoints.read(tmp_path / "run/checkpoints", ())
     last = tf.train.load_checkpoint(str(prefix))
     compared = 0
@@ -125,3 +125,34 @@ def test_a_loss_that_is_not_finite_stops_the_run(finished, tmp_path):
     config.phases.pretrain.min_learning_rate = 1e30
     with pytest.raises(FloatingPointError, match=r"step \d of phase pretrain"):
         loop.train(config, tmp_path)
+
+
+def test_weights_that_are_not_finite_are_never_saved(finished, tmp_path):
+    config = tiny_run.tiny_config(finished[0])
+    config.phases.pretrain.learning_rate = 1e38
+    config.phases.pretrain.min_learning_rate = 1e38
+    config.checkpoint_every = 1
+    with pytest.raises(FloatingPointError, match=r"not finite after step|loss is"):
+        loop.train(config, tmp_path)
+    prefix, _ = checkpoints.read(tmp_path / "checkpoints", ())
+    if prefix is not None:
+        for name, value in final_variables(tmp_path).items():
+            assert np.isfinite(value).all(), name
+
+
+@pytest.mark.parametrize("order", [(), ("pretrain", "pretrain")])
+def test_an_impossible_order_of_phases_is_refused(tmp_path, order):
+    config = tiny_run.tiny_config(tmp_path)
+    config.phase_order = order
+    with pytest.raises(ValueError, match="must name phases, each once"):
+        loop.train(config, tmp_path / "run")
+
+
+def test_a_later_phase_that_is_impossible_stops_the_run_at_its_start(
+    finished, tmp_path
+):
+    config = tiny_run.tiny_config(finished[0])
+    config.phases.joint.warmup_steps = 6
+    with pytest.raises(ValueError, match="phase joint: warmup_steps 6"):
+        loop.train(config, tmp_path)
+    assert not (tmp_path / "checkpoints").exists()

@@ -13,7 +13,10 @@ def make(config, examples):
 def test_an_unknown_kind_names_the_known_ones(tmp_path):
     config = tiny_run.tiny_config(tmp_path).phases.pretrain
     config.kind = "contrast"
-    with pytest.raises(ValueError, match="'contrast' is none of supervised, contras"):
+    with pytest.raises(
+        ValueError,
+        match="phase first: kind 'contrast' is none of supervised, contrastive",
+    ):
         make(config, sources.Examples([b""], [""]))
 
 
@@ -36,3 +39,10 @@ def test_augmentation_of_images_that_are_embedded_once_is_refused(tmp_path):
     examples = sources.Examples([b""] * 16, [""] * 16)
     with pytest.raises(ValueError, match="frozen, as it embeds every image once"):
         phases.make_phase("text", config.phases.text, model, examples, None, 32, 0)
+
+
+def test_a_warm_up_longer_than_the_phase_is_refused(tmp_path):
+    config = tiny_run.tiny_config(tmp_path).phases.joint
+    config.warmup_steps = 6
+    with pytest.raises(ValueError, match="phase first: warmup_steps 6 must be less"):
+        make(config, sources.Examples([b""] * 16, [""] * 16))

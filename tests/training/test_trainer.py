@@ -9,6 +9,8 @@ import tiny_run
 from basic_tf.models import zoo
 from basic_tf.training import trainer
 
+TEXT_ALONE = (("/image_encoder/", False), ("/text_encoder/|/log_scale$", True))
+
 
 @pytest.fixture
 def model(tmp_path):
@@ -77,7 +79,7 @@ def test_the_scale_is_at_most_100_after_a_step(model):
 def test_what_is_not_trained_keeps_every_bit(model):
     before = [v.numpy() for v in model.image_encoder.variables]
     texts = [v.numpy() for v in model.text_encoder.variables]
-    ours = trainer.ContrastiveTrainer(model, train="text_encoder|log_scale")
+    ours = trainer.ContrastiveTrainer(model, train=TEXT_ALONE)
     fit_one_step(ours, make_batch(), 0.1)
     for old, variable in zip(before, model.image_encoder.variables, strict=True):
         np.testing.assert_array_equal(old, variable.numpy())
@@ -94,31 +96,43 @@ def test_cached_embeddings_give_the_step_of_the_images(model, tmp_path):
         "token_ids": batch["token_ids"],
     }
     for one, data in ((model, batch), (twin, cached)):
-        ours = trainer.ContrastiveTrainer(one, train="text_encoder|log_scale")
+        ours = trainer.ContrastiveTrainer(one, train=TEXT_ALONE)
         fit_one_step(ours, data, 0.1)
     for ours, theirs in zip(model.variables, twin.variables, strict=True):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), atol=1e-6)
 
 
-def test_a_pattern_that_trains_nothing_is_refused(model):
-    with pytest.raises(ValueError, match="no variable path matches 'image_tower'"):
-        trainer.ContrastiveTrainer(model, train="image_tower")
+def test_rules_that_miss_a_variable_are_refused_by_its_name(model):
+    rules = (("/image_encoder/", False), ("/text_encodr/|/log_scale$", True))
+    with pytest.raises(
+        ValueError, match="do not: dual_encoder/text_encoder/token_embedding"
+    ):
+        trainer.ContrastiveTrainer(model, train=rules)
+
+
+def test_rules_that_train_nothing_are_refused(model):
+    with pytest.raises(ValueError, match="leaves no variable to train"):
+        trainer.ContrastiveTrainer(model, train=((".", False),))
 
 
 def test_phase_one_moves_the_image_encoder_alone(model):
     labels = np.zeros((6, 4), np.float32)
     labels[np.arange(6), [0, 1, 2, 3, 0, 1]] = 1
-    texts = [v.numpy() for v in model.text_encoder.variables]
+    kept = [*model.text_encoder.variables, model.log_scale]
+    kept_before = [v.numpy() for v in kept]
     ours = trainer.SupervisedTrainer(model, num_classes=4)
+    trained = [*model.image_encoder.trainable_variables, ours.classifier.kernel]
+    before = [v.numpy() for v in trained]
     batch = {"image": make_batch()["image"], "labels": tf.constant(labels)}
     with tf.GradientTape() as tape:
         logits = ours(batch["image"], training=True)
         picked = tf.gather(tf.nn.softmax(logits), labels.argmax(1), batch_dims=1)
         loss = -tf.reduce_mean(tf.math.log(picked))
-    kernel = ours.classifier.kernel
-    gradient = tape.gradient(loss, kernel.value)
-    before = kernel.numpy()
+    gradients = tape.gradient(loss, [v.value for v in trained])
     fit_one_step(ours, batch, 0.1)
-    np.testing.assert_allclose(kernel.numpy(), before - 0.1 * gradient, atol=1e-5)
-    for old, variable in zip(texts, model.text_encoder.variables, strict=True):
+    for variable, old, gradient in zip(trained, before, gradients, strict=True):
+        np.testing.assert_allclose(
+            variable.numpy(), old - 0.1 * gradient, atol=1e-5, err_msg=variable.path
+        )
+    for old, variable in zip(kept_before, kept, strict=True):
         np.testing.assert_array_equal(old, variable.numpy())

@@ -27,3 +27,22 @@ def test_the_lock_ends_with_its_holder(tmp_path):
     for _ in range(2):
         with workdir.exclusive(tmp_path):
             pass
+
+
+def test_checkpoints_without_their_configuration_are_left_alone(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints/step-00000002.index").touch()
+    (tmp_path / "tokenizer.model").write_bytes(b"vocabulary")
+    with pytest.raises(ValueError, match=r"holds checkpoints but no config\.json"):
+        workdir.claim(tmp_path, tiny_run.tiny_config("data"))
+    assert (tmp_path / "tokenizer.model").read_bytes() == b"vocabulary"
+
+
+def test_a_folder_without_a_checkpoint_is_cleared_of_an_earlier_run(tmp_path):
+    for name in workdir.DERIVED_FILES:
+        (tmp_path / name).touch()
+    (tmp_path / "events").mkdir()
+    (tmp_path / "notes.txt").touch()
+    workdir.claim(tmp_path, tiny_run.tiny_config("data"))
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"config.json", "notes.txt"}
