@@ -166,7 +166,7 @@ def icon_names(all_icons=False):
     return sorted(name for name, count in counts.items() if count >= needed)
 
 
-def draw(image_size, glyph, rng, color=None):
+def draw(image_size, glyph, rng, color=None, max_stretch=0.0):
     """Draws a glyph in random colours, size and offset.
 
     Args:
@@ -175,6 +175,9 @@ def draw(image_size, glyph, rng, color=None):
             the figure (a handwritten digit).
         rng: `numpy.random.Generator`; the only source of randomness.
         color: name of the figure's colour; drawn at random when `None`.
+        max_stretch: how much wider or narrower than its face a figure is drawn at most,
+            as condensed and extended faces are; log-uniform between the inverse of
+            `1 + max_stretch` and itself.
 
     Returns:
         `(image, color, background)`: a PIL RGB image and two names from `COLORS`.
@@ -186,12 +189,20 @@ def draw(image_size, glyph, rng, color=None):
     else:
         scale = target / max(glyph.size)
         mask = glyph.resize([max(1, round(side * scale)) for side in glyph.size])
+    if max_stretch:
+        mask = _stretch(mask, max_stretch, image_size, rng)
     image = Image.new("RGB", (image_size, image_size), _jitter(background, rng))
     left, top = (
         int(rng.integers(0, max(0, image_size - side) + 1)) for side in mask.size
     )
     image.paste(_jitter(color, rng), (left, top), mask)
     return image, color, background
+
+
+def _stretch(mask, max_stretch, image_size, rng):
+    factor = math.exp(rng.uniform(-1, 1) * math.log1p(max_stretch))
+    width, height = mask.size
+    return mask.resize((min(image_size, max(1, round(width * factor))), height))
 
 
 def _draw_color_pair(rng, color):

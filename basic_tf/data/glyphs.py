@@ -27,6 +27,8 @@ from sklearn import datasets as sklearn_datasets
 from basic_tf.data import glyph_captions
 from basic_tf.data import glyph_drawing as drawing
 
+MAX_STRETCH = 0.6  # of a character's width in the splits train and validation
+
 
 @dataclasses.dataclass(kw_only=True)
 class GlyphsConfig(tfds.core.BuilderConfig):
@@ -55,7 +57,7 @@ class Glyphs(tfds.core.GeneratorBasedBuilder):
     (the figure's name, in `colors` its colour); `labels`, the name and the colour.
     """
 
-    VERSION = tfds.core.Version("1.1.0")
+    VERSION = tfds.core.Version("1.2.0")
     BUILDER_CONFIGS = [
         GlyphsConfig(name="concepts", description="names that three families draw"),
         GlyphsConfig(name="concepts_64", description="64 x 64", image_size=64),
@@ -153,15 +155,18 @@ class Glyphs(tfds.core.GeneratorBasedBuilder):
                 yield self._example(key, rng, _draw_glyph(name, rng), name, color)
 
     def _renderings(self, name, split, count):
+        # Hands write letters narrow and wide; an icon has one shape.
+        max_stretch = MAX_STRETCH if name in drawing.CHARACTERS else 0.0
         for index in range(count):
             key = f"{split}/{name}/{index}"
             rng = _generator(key)
-            yield self._example(key, rng, _draw_glyph(name, rng), name)
+            glyph = _draw_glyph(name, rng)
+            yield self._example(key, rng, glyph, name, max_stretch=max_stretch)
 
-    def _example(self, key, rng, figure, name, color=None):
+    def _example(self, key, rng, figure, name, color=None, max_stretch=0.0):
         """Draws one example; a given `color` is the figure's colour and the label."""
         image, drawn_color, background = drawing.draw(
-            self.builder_config.image_size, figure, rng, color
+            self.builder_config.image_size, figure, rng, color, max_stretch
         )
         encoded = io.BytesIO()
         image.save(encoded, "PNG", compress_level=1)

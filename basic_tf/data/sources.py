@@ -16,7 +16,7 @@ from basic_tf.data import (
 )
 
 IMAGE_COLUMNS = ("image", "filepath", "path", "image_path", "file", "filename")
-MAX_DROPPED_SHARE = 0.5  # of the examples; from there on it is a mistake, not noise
+MAX_DROPPED_SHARE = 0.5  # of the examples; more is a mistake, not noise
 CAPTION_COLUMNS = ("caption", "title", "text", "description")
 
 
@@ -149,7 +149,7 @@ def _load_csv(path):
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
     if dropped:
         logging.warning("%s: dropped of %d rows: %s", path, len(rows), counts)
-    if len(images) <= (1 - MAX_DROPPED_SHARE) * len(rows):
+    if len(images) < max(1, (1 - MAX_DROPPED_SHARE) * len(rows)):
         raise ValueError(
             f"{path}: only {len(images)} of {len(rows)} rows can be used: {counts}"
         )

@@ -272,7 +272,7 @@ def load_data(config, workdir):
     max_length = config.model.text_encoder.max_length
     tokenizer = tokenizers.Tokenizer(path.read_bytes(), max_length)
     keep = tokenizer.lengths(examples.captions).numpy() <= max_length
-    if keep.mean() <= 1 - sources.MAX_DROPPED_SHARE:
+    if keep.sum() < max(1, (1 - sources.MAX_DROPPED_SHARE) * len(keep)):
         raise ValueError(
             f"{config.data.train}: {(~keep).sum()} of {len(keep)} captions have more "
             f"than {max_length} tokens; raise model.text_encoder.max_length"

@@ -104,6 +104,29 @@ def test_an_example_depends_on_its_key_alone():
     assert other != builder_free[0]
 
 
+def test_a_stretched_figure_changes_its_width_alone():
+    glyph = drawing.typeface_glyphs()["letter n"][0]
+    ratios = []
+    for seed in range(60):
+        plain, stretched = (
+            drawing.draw(64, glyph, np.random.default_rng(seed), "white", stretch)[0]
+            for stretch in (0.0, 0.5)
+        )
+        (width, height), (new_width, new_height) = map(figure_size, (plain, stretched))
+        assert abs(new_height - height) <= 1
+        ratios.append(new_width / width)
+    assert 1 / 1.6 < min(ratios) < 0.8 and 1.2 < max(ratios) < 1.6
+
+
+def figure_size(image):
+    """Width and height of what differs from the background at the corners."""
+    pixels = np.asarray(image, int)
+    border = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
+    is_figure = np.abs(pixels - np.median(border, axis=0)).max(-1) > 60
+    rows, columns = (np.flatnonzero(is_figure.any(axis)) for axis in (1, 0))
+    return np.ptp(columns) + 1, np.ptp(rows) + 1
+
+
 @pytest.mark.parametrize(
     ("raw", "name"),
     [
