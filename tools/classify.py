@@ -67,8 +67,11 @@ def classify(model, path, labels):
 
 
 def _reason(error):
+    """What TensorFlow says is wrong, without where in its graph that was."""
+    places = ("Graph execution error", "Detected at node", "<stack traces", "[[")
     lines = [line.strip() for line in str(error.message).splitlines()]
-    return next((line for line in lines if line), "unknown format")
+    reasons = [line for line in lines if line and not line.startswith(places)]
+    return reasons[0].removeprefix("assertion failed: ") if reasons else "unknown"
 
 
 def _print(path, ranked):

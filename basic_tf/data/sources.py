@@ -17,6 +17,7 @@ from basic_tf.data import (
 
 IMAGE_COLUMNS = ("image", "filepath", "path", "image_path", "file", "filename")
 MAX_DROPPED_SHARE = 0.5  # of the examples; more is a mistake, not noise
+MAX_CELL_SIZE = 2**30  # Python's own limit of 2^17 would refuse the whole table
 CAPTION_COLUMNS = ("caption", "title", "text", "description")
 
 
@@ -139,7 +140,10 @@ def _load_csv(path):
     for number, row in rows:
         image = path.parent / (row[image_column] or "")  # paths are beside the file
         caption = row[caption_column] or ""
-        reason = _why_unusable(image) if caption.strip() else "empty caption"
+        if None in row:
+            reason = "more cells than columns (a comma outside quotes?)"
+        else:
+            reason = _why_unusable(image) if caption.strip() else "empty caption"
         if reason:
             dropped[reason] += 1
             logging.warning("%s line %d: %s: %s", path, number, image, reason)
@@ -163,11 +167,14 @@ def _read_table(path):
             head = file.readline()
             delimiter = max(",\t;|", key=head.count)
             file.seek(0)
-            reader = csv.DictReader(file, delimiter=delimiter)
+            csv.field_size_limit(MAX_CELL_SIZE)
+            reader = csv.DictReader(file, delimiter=delimiter, strict=True)
             rows = [(reader.line_num, row) for row in reader if any(row.values())]
             return rows, reader.fieldnames or []
-        except (csv.Error, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not a table in UTF-8: {error}") from None
+        except csv.Error as error:
+            raise ValueError(f"{path} line {reader.reader.line_num}: {error}") from None
 
 
 def _find_column(path, columns, candidates, what):

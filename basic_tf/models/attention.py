@@ -28,7 +28,7 @@ class SelfAttention(layers.Layer):
 
     def __init__(self, filters, num_heads, **kwargs):
         super().__init__(**kwargs)
-        if filters % num_heads:
+        if num_heads < 1 or filters % num_heads:
             raise ValueError(
                 f"num_heads {num_heads} does not divide the width {filters}"
             )

@@ -33,7 +33,7 @@ class RelativeAttention(layers.Layer):
 
     def __init__(self, filters, head_dim=32, **kwargs):
         super().__init__(**kwargs)
-        if filters % head_dim:
+        if head_dim < 1 or filters % head_dim:
             raise ValueError(f"head_dim {head_dim} does not divide filters {filters}")
         self.filters = filters
         self.head_dim = head_dim

@@ -69,7 +69,7 @@ def check_phase(name, config, model, examples):
         if config.kind not in _KINDS:
             raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
         batches.check_batch_size(config.batch_size, len(examples))
-        _schedule(config)
+        learning_rate_schedule(config)
         if config.kind == "supervised":
             if not examples.label_sets:
                 raise ValueError("kind supervised needs labelled examples")
@@ -109,7 +109,9 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     trainer, fields = _KINDS[config.kind](
         config, model, examples, tokenizer, image_size
     )
-    optimizer = adafactorw.AdaFactorW(_schedule(config), decay=config.weight_decay)
+    optimizer = adafactorw.AdaFactorW(
+        learning_rate_schedule(config), decay=config.weight_decay
+    )
     optimizer.build(trainer.trained_variables)
     # XLA is slower than TensorFlow's own kernels on CPUs and compiles for minutes.
     trainer.compile(optimizer=optimizer, jit_compile=False)
@@ -132,7 +134,12 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     return Phase(name, config.steps, config.batch_size, trainer, make_batches)
 
 
-def _schedule(config):
+def learning_rate_schedule(config):
+    """The schedule of a phase.
+
+    Raises:
+        ValueError: if its warm-up leaves no step to train.
+    """
     return schedules.warmup_cosine(
         config.learning_rate,
         config.steps,

@@ -36,21 +36,24 @@ def claim(workdir, config):
     refused, or killed early, another configuration may have it.
 
     Raises:
-        ValueError: naming the fields that differ, or if there are checkpoints of an
-            unknown configuration.
+        ValueError: naming the fields that differ, or the files that would be lost in a
+            folder that is not a run's.
     """
     path = workdir / "config.json"
+    if not _is_run(path):
+        names = ("config.json", "checkpoints", "events", *DERIVED_FILES)
+        there = [name for name in names if (workdir / name).exists()]
+        if there:
+            raise ValueError(
+                f"{workdir} holds {', '.join(there)} but not the configuration of a "
+                "run; use another workdir"
+            )
     if not any(workdir.glob("checkpoints/step-*.index")):
         for derived in DERIVED_FILES:
             (workdir / derived).unlink(missing_ok=True)
         shutil.rmtree(workdir / "events", ignore_errors=True)
         files.write_whole(path, config.to_json_best_effort(indent=2))
         return
-    if not path.is_file():
-        raise ValueError(
-            f"{workdir} holds checkpoints but no config.json; put it back or use "
-            "another workdir"
-        )
     there = _flatten(json.loads(path.read_text()))
     ours = _flatten(json.loads(config.to_json_best_effort()))
     differing = [
@@ -63,6 +66,14 @@ def claim(workdir, config):
             f"{workdir} holds a run of another configuration: {', '.join(differing)}; "
             "use another workdir"
         )
+
+
+def _is_run(path):
+    """Whether a file is the configuration of a run."""
+    try:
+        return "phase_order" in json.loads(path.read_text())
+    except (OSError, ValueError):
+        return False
 
 
 def _flatten(tree, prefix=""):

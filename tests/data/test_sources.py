@@ -100,3 +100,20 @@ def test_a_split_may_be_sliced(tmp_path):
     assert part.captions == whole.captions[: len(whole) // 4]
     with pytest.raises(ValueError, match=r"no split 'serif\[oops\]'; it has"):
         sources.load("tfds:glyphs/tiny:serif[oops]", tmp_path)
+
+
+def test_a_row_with_a_comma_outside_quotes_is_dropped_by_its_line(folder, caplog):
+    text = "image,caption\nimages/a.png,a cat, asleep\nimages/b.png,x\n"
+    assert sources.load(write_csv(folder, text)).captions == ["x"]
+    assert "line 2" in caplog.text and "more cells than columns" in caplog.text
+
+
+def test_a_quote_without_end_is_refused_by_its_line(folder):
+    text = 'image,caption\nimages/a.png,"a cat\nimages/b.png,x\n'
+    with pytest.raises(ValueError, match=r"pairs\.csv line 3: unexpected end of data"):
+        sources.load(write_csv(folder, text))
+
+
+def test_a_very_long_caption_is_read(folder):
+    text = f"image,caption\nimages/a.png,{'word ' * 40_000}\n"
+    assert len(sources.load(write_csv(folder, text)).captions[0]) == 200_000

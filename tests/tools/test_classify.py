@@ -86,6 +86,7 @@ def test_every_kind_of_image_is_answered_and_every_bad_file_named(exported, tmp_
     for path, line in zip(bad, errors, strict=True):
         assert "error" in answers[str(path)]
         assert line.startswith(f"error: {path}: ")
+    assert "not a JPEG, PNG, GIF, BMP or WebP image" in errors[2]
     assert "Traceback" not in process.stderr
 
 

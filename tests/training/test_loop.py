@@ -152,7 +152,26 @@ def test_a_later_phase_that_is_impossible_stops_the_run_at_its_start(
     finished, tmp_path
 ):
     config = tiny_run.tiny_config(finished[0])
-    config.phases.joint.warmup_steps = 6
-    with pytest.raises(ValueError, match="phase joint: warmup_steps 6"):
+    config.phases.joint.batch_size = 10_000
+    with pytest.raises(ValueError, match="phase joint: batch_size 10000 is more than"):
         loop.train(config, tmp_path)
     assert not (tmp_path / "checkpoints").exists()
+
+
+def test_a_warm_up_without_end_is_refused_before_anything_is_written(tmp_path):
+    config = tiny_run.tiny_config(tmp_path)
+    config.phases.joint.warmup_steps = 6
+    with pytest.raises(ValueError, match="phase joint: warmup_steps 6"):
+        loop.train(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("min_learning_rate", -1.0), ("min_learning_rate", 1.0), ("weight_decay", -0.1)],
+)
+def test_numbers_that_cannot_train_are_refused(tmp_path, field, value):
+    config = tiny_run.tiny_config(tmp_path)
+    config.phases.text[field] = value
+    with pytest.raises(ValueError, match=f"phase text: {field} {value} must be"):
+        loop.train(config, tmp_path / "run")

@@ -33,12 +33,15 @@ def test_checkpoints_without_their_configuration_are_left_alone(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints/step-00000002.index").touch()
     (tmp_path / "tokenizer.model").write_bytes(b"vocabulary")
-    with pytest.raises(ValueError, match=r"holds checkpoints but no config\.json"):
+    with pytest.raises(
+        ValueError, match=r"holds checkpoints, tokenizer\.model but not"
+    ):
         workdir.claim(tmp_path, tiny_run.tiny_config("data"))
     assert (tmp_path / "tokenizer.model").read_bytes() == b"vocabulary"
 
 
 def test_a_folder_without_a_checkpoint_is_cleared_of_an_earlier_run(tmp_path):
+    workdir.claim(tmp_path, tiny_run.tiny_config("other"))
     for name in workdir.DERIVED_FILES:
         (tmp_path / name).touch()
     (tmp_path / "events").mkdir()
@@ -46,3 +49,11 @@ def test_a_folder_without_a_checkpoint_is_cleared_of_an_earlier_run(tmp_path):
     workdir.claim(tmp_path, tiny_run.tiny_config("data"))
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"config.json", "notes.txt"}
+
+
+@pytest.mark.parametrize("name", ["config.json", "report.html", "tokenizer.model"])
+def test_a_folder_that_is_no_runs_keeps_its_files(tmp_path, name):
+    (tmp_path / name).write_text('{"theirs": 1}')
+    with pytest.raises(ValueError, match=f"holds {name} but not the configuration"):
+        workdir.claim(tmp_path, tiny_run.tiny_config("data"))
+    assert (tmp_path / name).read_text() == '{"theirs": 1}'
