@@ -99,7 +99,14 @@ def main(arguments):
     import tensorflow as tf
     import tensorflow_text  # noqa: F401 (registers the tokenizer's ops)
 
-    model = tf.saved_model.load(_SAVED_MODEL.value)
+    try:
+        model = tf.saved_model.load(_SAVED_MODEL.value)
+    except (OSError, ValueError, tf.errors.OpError) as error:
+        reason = " ".join(str(error).split())[:200]
+        print(
+            f"error: {_SAVED_MODEL.value} cannot be loaded: {reason}", file=sys.stderr
+        )
+        return 1
     labels = [label.strip() for label in _LABELS.value or [] if label.strip()]
     if _LABELS.value is not None and not labels:
         print("error: --labels names no label", file=sys.stderr)

@@ -30,7 +30,8 @@ _TEMPLATES = flags.DEFINE_string(
 def main(arguments):
     command_line.refuse(arguments)
     run = basic_tf.load(_WORKDIR.value)
-    labels = _LABELS.value or run.label_names
+    labels = [label.strip() for label in _LABELS.value or [] if label.strip()]
+    labels = labels or run.label_names
     if not labels:
         raise ValueError("the run was trained without class names: give --labels")
     templates = prompts.load_templates("names")

@@ -108,6 +108,10 @@ def test_no_file_and_no_model_are_said_in_a_line(exported, tmp_path):
     assert process.returncode == 1 and "no file given" in process.stderr
     process = classify(tmp_path / "nowhere", "a.png")
     assert process.returncode == 1 and "is not a SavedModel" in process.stderr
+    (tmp_path / "saved_model.pb").write_bytes(b"cut off")
+    process = classify(tmp_path, "a.png")
+    assert process.returncode == 1 and "cannot be loaded: " in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_an_unknown_flag_is_refused(exported):
