@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import pathlib
 import time
 
@@ -158,26 +157,13 @@ def _check(config):
         if name not in config.phases:
             known = ", ".join(config.phases)
             raise ValueError(f"phase_order names {name!r}; the phases are {known}")
-        phase = config.phases[name]
-        if not 0 <= phase.min_learning_rate <= phase.learning_rate < math.inf:
-            raise ValueError(
-                f"phase {name}: min_learning_rate {phase.min_learning_rate} must be at "
-                f"least 0 and at most learning_rate {phase.learning_rate}, a number"
-            )
-        if not 0 <= phase.weight_decay < math.inf:
-            raise ValueError(
-                f"phase {name}: weight_decay {phase.weight_decay} must be at least 0"
-            )
         for field in ("steps", "batch_size", "learning_rate"):
             positive[f"phases.{name}.{field}"] = config.phases[name][field]
     for name, value in positive.items():
         if not value > 0:
             raise ValueError(f"{name} is {value} and must be more than 0")
     for name in config.phase_order:
-        try:
-            phases.learning_rate_schedule(config.phases[name])
-        except ValueError as error:
-            raise ValueError(f"phase {name}: {error}") from None
+        phases.check_rates(name, config.phases[name])
 
 
 def _train_phases(config, workdir):

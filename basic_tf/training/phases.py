@@ -7,6 +7,7 @@
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import keras
@@ -53,6 +54,31 @@ class Phase:
         }
 
 
+def check_rates(name, config):
+    """Refuses rates that cannot train, which needs neither data nor model.
+
+    Args:
+        name: name of the phase.
+        config: see `make_phase`.
+
+    Raises:
+        ValueError: naming the phase and the field.
+    """
+    if not 0 <= config.min_learning_rate <= config.learning_rate < math.inf:
+        raise ValueError(
+            f"phase {name}: min_learning_rate {config.min_learning_rate} must be at "
+            f"least 0 and at most learning_rate {config.learning_rate}, a number"
+        )
+    if not 0 <= config.weight_decay < math.inf:
+        raise ValueError(
+            f"phase {name}: weight_decay {config.weight_decay} must be at least 0"
+        )
+    try:
+        _learning_rate_schedule(config)
+    except ValueError as error:
+        raise ValueError(f"phase {name}: {error}") from None
+
+
 def check_phase(name, config, model, examples):
     """Refuses what would stop a phase later, when those before it have trained.
 
@@ -65,11 +91,11 @@ def check_phase(name, config, model, examples):
     Raises:
         ValueError: naming the phase, what is wrong, and what would do.
     """
+    check_rates(name, config)
     try:
         if config.kind not in _KINDS:
             raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
         batches.check_batch_size(config.batch_size, len(examples))
-        learning_rate_schedule(config)
         if config.kind == "supervised":
             if not examples.label_sets:
                 raise ValueError("kind supervised needs labelled examples")
@@ -110,7 +136,7 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
         config, model, examples, tokenizer, image_size
     )
     optimizer = adafactorw.AdaFactorW(
-        learning_rate_schedule(config), decay=config.weight_decay
+        _learning_rate_schedule(config), decay=config.weight_decay
     )
     optimizer.build(trainer.trained_variables)
     # XLA is slower than TensorFlow's own kernels on CPUs and compiles for minutes.
@@ -134,12 +160,7 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     return Phase(name, config.steps, config.batch_size, trainer, make_batches)
 
 
-def learning_rate_schedule(config):
-    """The schedule of a phase.
-
-    Raises:
-        ValueError: if its warm-up leaves no step to train.
-    """
+def _learning_rate_schedule(config):
     return schedules.warmup_cosine(
         config.learning_rate,
         config.steps,
