@@ -11,8 +11,8 @@ import tensorflow_datasets as tfds
 from absl import logging
 
 from basic_tf.data import (
+    decoding,
     glyphs,  # noqa: F401 (registers the builder)
-    preprocessing,
 )
 
 IMAGE_COLUMNS = ("image", "filepath", "path", "image_path", "file", "filename")
@@ -194,7 +194,7 @@ def _why_unusable(path):
     try:
         if not path.is_file():
             return "missing image"
-        preprocessing.decode_image(tf.constant(path.read_bytes()))
+        decoding.decode_image(tf.constant(path.read_bytes()))
     except OSError as error:
         return f"unreadable image ({error.strerror})"
     except tf.errors.InvalidArgumentError:

@@ -22,7 +22,7 @@ class ZeroShotServer(tf.Module):
 
     `scores` are probabilities, the softmax of `exp(t) * cosine` over the labels.
     TF Serving's REST API takes these in the column form, `{"inputs": {...}}`.
-    Image bytes are the content of a file as `preprocessing.decode_image` reads them;
+    Image bytes are the content of a file as `decoding.decode_image` reads them;
     a name that ends in `_bytes` takes `{"b64": ...}` in TF Serving's REST API. Labels
     are put into the templates that the model was exported with.
 
