@@ -47,11 +47,11 @@ def get_config(argument="nano"):
 def _three_phases():
     return {
         "pretrain": _phase(
-            "supervised", steps=1350, batch_size=128, learning_rate=6e-3
+            "supervised", steps=1150, batch_size=128, learning_rate=6e-3
         ),
         "text": _phase(
             "contrastive",
-            steps=260,
+            steps=220,
             batch_size=512,
             train=(("/image_encoder/", False), ("/text_encoder/|/log_scale$", True)),
             augmentation={},
@@ -68,7 +68,7 @@ def _three_phases():
 
 
 def _from_scratch():
-    return {"scratch": _phase("contrastive", steps=500, batch_size=256)}
+    return {"scratch": _phase("contrastive", steps=650, batch_size=256)}
 
 
 def _phase(
@@ -82,7 +82,7 @@ def _phase(
     train=((".", True),),
 ):
     kinds = {
-        "supervised": {"label_balance": 0.5},
+        "supervised": {"label_balance": 0.4},
         "contrastive": {"train": train, "exclude_equal_captions": False},
     }
     return {
