@@ -1,53 +1,52 @@
-"""Losses as functions of tensors: contrastive and multi-label softmax."""
+"""Losses as functions of tensors: contrastive and multi-label softmax.
 
-import tensorflow as tf
+The contrastive loss of a pair is written over its negatives: with `s` its own logit and
+`S` the log-sum-exp of its negatives' logits, `logsumexp(s, S) - s = softplus(S - s)`,
+which keeps its digits where the pair is already told apart (BASIC section 3).
+"""
+
 from keras import ops
 
+NO_NEGATIVE = -1e30  # a logit that no sum notices; finite, so that differences are, too
 
-def contrastive_loss(image_embeddings, text_embeddings, log_scale, excluded=None):
+
+def contrastive_loss(image_embeddings, text_embeddings, log_scale, caption_ids=None):
     """Symmetric contrastive loss of B pairs, the mean of both directions.
 
     Row i of either direction classifies the partner of i among the B candidates.
     Two equal captions in a batch are candidates of each other's images, and no model
     can tell them apart: a pair whose caption occurs m times in the batch costs at least
-    `ln m` image to text. `excluded` can take such candidates out of the sums.
+    `ln m` image to text. `caption_ids` can take such candidates out of the sums.
+
+    Holds `[B, B]` logits: the readable form, and the faster one up to B of some
+    thousands. `streaming_loss` does without.
 
     Args:
         image_embeddings: `[B, D]` float32 unit vectors.
         text_embeddings: `[B, D]` float32 unit vectors.
         log_scale: scalar `t`; logits are `exp(t) * cosine`.
-        excluded: `[B, B]` bool or None; true where text j is not to count as a negative
-            of image i, nor image i of text j. The diagonal must be false.
+        caption_ids: `[B]` int or None; pairs of equal ids are not negatives of each
+            other.
 
     Returns:
         `(loss, accuracy)`: the mean loss in nats, and the mean over both directions of
-        how often the partner scores highest. A collapsed model costs `ln B`.
-        Source: BASIC section 3, eqs. 1-3.
+        how often the partner scores above all negatives. A collapsed model costs `ln B`
+        and is never right. Source: BASIC section 3, eqs. 1-3.
     """
     similarities = ops.matmul(image_embeddings, ops.transpose(text_embeddings))
     logits = similarities * ops.exp(log_scale)
-    if excluded is not None:
-        logits = ops.where(excluded, -1e30, logits)
     positives = ops.diagonal(logits)
-    row_loss = ops.logsumexp(logits, axis=1) - positives
-    column_loss = ops.logsumexp(logits, axis=0) - positives
-    loss = ops.mean(row_loss + column_loss) / 2
-    partners = ops.arange(ops.shape(logits)[0])
-    hits = [ops.equal(ops.argmax(logits, axis=axis), partners) for axis in (0, 1)]
-    return loss, ops.mean(ops.cast(ops.stack(hits), "float32"))
-
-
-def equal_captions(token_ids):
-    """Where two different rows of a batch hold the same caption.
-
-    Args:
-        token_ids: `[B, L]` int.
-
-    Returns:
-        `[B, B]` bool, false on the diagonal.
-    """
-    same = tf.reduce_all(token_ids[:, tf.newaxis] == token_ids[tf.newaxis], axis=-1)
-    return tf.linalg.set_diag(same, tf.zeros_like(token_ids[:, 0], tf.bool))
+    if caption_ids is None:
+        caption_ids = ops.arange(ops.shape(logits)[0])
+    caption_ids = ops.convert_to_tensor(caption_ids)
+    same = ops.equal(caption_ids[:, None], caption_ids[None, :])
+    negatives = ops.where(same, NO_NEGATIVE, logits)
+    pair_losses, hits = [], []
+    for axis in (1, 0):  # image to text, text to image
+        pair_losses.append(ops.softplus(ops.logsumexp(negatives, axis) - positives))
+        hits.append(ops.max(negatives, axis) < positives)
+    accuracy = ops.mean(ops.cast(ops.stack(hits), "float32"))
+    return ops.mean(ops.stack(pair_losses)), accuracy
 
 
 def multi_label_softmax_loss(labels, logits):

@@ -11,11 +11,13 @@ import math
 from collections.abc import Callable
 
 import keras
+import numpy as np
 from absl import logging
 
 from basic_tf.data import batches
 from basic_tf.evaluation import features
 from basic_tf.optimizers import adafactorw, schedules
+from basic_tf.training import microbatching
 from basic_tf.training import trainer as trainers
 
 
@@ -96,6 +98,9 @@ def check_phase(name, config, model, examples):
         if config.kind not in _KINDS:
             raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
         batches.check_batch_size(config.batch_size, len(examples))
+        for field in ("microbatch_image", "microbatch_text"):
+            if field in config:
+                microbatching.check_size(field, config[field], config.batch_size)
         if config.kind == "supervised":
             if not examples.label_sets:
                 raise ValueError("kind supervised needs labelled examples")
@@ -116,9 +121,9 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     Args:
         name: name of the phase.
         config: its configuration: `kind`, `steps`, `batch_size`, `learning_rate`,
-            `min_learning_rate`, `warmup_steps`, `weight_decay`, `augmentation`; for
-            `supervised` also `label_balance`, for `contrastive` `train` and
-            `exclude_equal_captions`.
+            `min_learning_rate`, `warmup_steps`, `weight_decay`, `augmentation`,
+            `microbatch_image`, `batch_norm`; for `supervised` also `label_balance`, for
+            `contrastive` `microbatch_text`, `train` and `exclude_equal_captions`.
         model: `DualEncoder`.
         examples: `sources.Examples` to train on.
         tokenizer: `Tokenizer`.
@@ -133,7 +138,7 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     """
     check_phase(name, config, model, examples)
     trainer, fields = _KINDS[config.kind](
-        config, model, examples, tokenizer, image_size
+        config, model, examples, tokenizer, image_size, seed
     )
     optimizer = adafactorw.AdaFactorW(
         _learning_rate_schedule(config), decay=config.weight_decay
@@ -169,28 +174,44 @@ def _learning_rate_schedule(config):
     )
 
 
-def _supervised(config, model, examples, tokenizer, image_size):
+def _supervised(config, model, examples, tokenizer, image_size, seed):
     """The trainer, and `{name: function of the indices}` of what it takes."""
-    trainer = trainers.SupervisedTrainer(model, len(examples.label_names))
+    trainer = trainers.SupervisedTrainer(
+        model,
+        len(examples.label_names),
+        config.microbatch_image,
+        config.batch_norm,
+        seed,
+    )
     weights = batches.label_weights(examples, config.label_balance)
     return trainer, {"labels": batches.row_loader(weights)}
 
 
-def _contrastive(config, model, examples, tokenizer, image_size):
+def _contrastive(config, model, examples, tokenizer, image_size, seed):
     """As `_supervised`."""
-    trainer = _contrastive_trainer(config, model)
+    trainer = _contrastive_trainer(config, model, seed)
     captions = batches.row_loader(examples.captions)
     fields = {"token_ids": lambda indices: tokenizer(captions(indices))}
+    if config.exclude_equal_captions:
+        _, caption_ids = np.unique(examples.captions, return_inverse=True)
+        fields["caption_ids"] = batches.row_loader(caption_ids)
     if not trainer.trains_images:
         logging.info("the image encoder is frozen: embedding all training images once")
         embeddings = features.embed_images(model, examples, image_size)
         fields["image_embedding"] = batches.row_loader(embeddings)
+    form = trainers.contrastive_form(config.batch_size).__name__
+    logging.info("batch size %d: %s", config.batch_size, form)
     return trainer, fields
 
 
-def _contrastive_trainer(config, model):
+def _contrastive_trainer(config, model, seed=0):
     return trainers.ContrastiveTrainer(
-        model, config.train, config.exclude_equal_captions
+        model,
+        config.train,
+        config.microbatch_image,
+        config.microbatch_text,
+        config.batch_norm,
+        seed,
     )
 
 

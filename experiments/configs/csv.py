@@ -42,6 +42,9 @@ def get_config(argument=""):
             "warmup_steps": 100,
             "weight_decay": 0.01,
             "augmentation": {"max_zoom": 0.1, "max_shift": 0.05},
+            "microbatch_image": 0,
+            "microbatch_text": 0,
+            "batch_norm": "microbatch",
             "train": ((".", True),),
             "exclude_equal_captions": False,
         }

@@ -79,11 +79,16 @@ def _phase(
     min_learning_rate=2e-5,
     augmentation=AUGMENTATION,
     warmup_steps=100,
+    microbatch=0,
     train=((".", True),),
 ):
     kinds = {
         "supervised": {"label_balance": 0.4},
-        "contrastive": {"train": train, "exclude_equal_captions": False},
+        "contrastive": {
+            "train": train,
+            "microbatch_text": microbatch,
+            "exclude_equal_captions": False,
+        },
     }
     return {
         "kind": kind,
@@ -94,4 +99,6 @@ def _phase(
         "warmup_steps": warmup_steps,
         "weight_decay": 0.01,
         "augmentation": augmentation,
+        "microbatch_image": microbatch,
+        "batch_norm": "microbatch",
     } | kinds[kind]

@@ -59,8 +59,9 @@ def test_a_step_follows_the_gradient_of_a_naive_loop(model, exclude):
     variables = model.trainable_variables
     gradients = tape.gradient(loss, [v.value for v in variables])
     before = [v.numpy() for v in variables]
-    ours = trainer.ContrastiveTrainer(model, exclude_equal_captions=exclude)
-    fit_one_step(ours, batch, 0.1)
+    if exclude:
+        batch["caption_ids"] = tf.constant([7, 7, 1, 2, 3, 4])
+    fit_one_step(trainer.ContrastiveTrainer(model), batch, 0.1)
     for variable, old, gradient in zip(variables, before, gradients, strict=True):
         np.testing.assert_allclose(
             variable.numpy(),

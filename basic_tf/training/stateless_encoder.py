@@ -1,0 +1,134 @@
+"""An encoder as a function of values, so that a batch can go through it in parts."""
+
+import contextlib
+import functools
+
+import keras
+import tensorflow as tf
+
+BATCH_NORM_MODES = ("microbatch", "frozen", "global")
+
+
+class StatelessEncoder:
+    """`encode` as a function of weights, statistics, step and microbatch.
+
+    Nothing is assigned. Every random mask is drawn from (seed, step, microbatch, layer)
+    alone, so that a second pass over a microbatch computes the same function as the
+    first, and a later step another one.
+
+    Args:
+        encode: `(inputs, training) -> [M, D]`, through `encoder`.
+        encoder: built Keras model.
+        weights: its variables that are trained; without any, the encoder runs as in
+            inference.
+        seed: int.
+        batch_norm: "microbatch" normalises a microbatch with its own statistics;
+            "frozen" with the moving averages, which stay; "global" with those of the
+            whole batch, see `global_batch_norm`.
+
+    Raises:
+        ValueError: for another `batch_norm`.
+    """
+
+    def __init__(self, encode, encoder, weights, seed=0, batch_norm="microbatch"):
+        if batch_norm not in BATCH_NORM_MODES:
+            raise ValueError(
+                f"batch_norm {batch_norm!r} is none of {', '.join(BATCH_NORM_MODES)}"
+            )
+        self._encode = encode
+        self.weights = list(weights)
+        self.batch_norm = batch_norm
+        self._seed = seed
+        of_weights = {id(variable) for variable in encoder.non_trainable_weights}
+        others = encoder.non_trainable_variables
+        self.statistics = [v for v in others if id(v) in of_weights]
+        # What is neither trained nor a statistic is the state of a seed generator.
+        self._seed_states = [v for v in others if id(v) not in of_weights]
+        self.batch_norms = [
+            layer
+            for layer in encoder._flatten_layers()
+            if isinstance(layer, keras.layers.BatchNormalization)
+        ]
+
+    @property
+    def is_trained(self):
+        return bool(self.weights)
+
+    def values(self):
+        """Current values of the weights and of the statistics, two lists."""
+        return [
+            [tf.convert_to_tensor(variable.value) for variable in variables]
+            for variables in (self.weights, self.statistics)
+        ]
+
+    def __call__(
+        self, weights, statistics, inputs, step, microbatch, batch_norm_call=None
+    ):
+        """Encodes a microbatch.
+
+        Args:
+            weights: values in place of those of `self.weights`.
+            statistics: values in place of those of `self.statistics`.
+            inputs: `[M, ...]`.
+            step: optimizer steps done so far, int scalar.
+            microbatch: its index in the batch of all replicas, int scalar.
+            batch_norm_call: what stands in for the `call` of the batch norms, see
+                `calling`.
+
+        Returns:
+            `(embeddings, statistics)`: `[M, D]`, and the statistics after it.
+        """
+        mapping = [
+            *zip(self.weights, weights, strict=True),
+            *zip(self.statistics, statistics, strict=True),
+            *self._seeds(step, microbatch),
+        ]
+        if self.batch_norm == "frozen":
+            batch_norm_call = _call_in_inference
+        with (
+            keras.StatelessScope(state_mapping=mapping) as scope,
+            calling(self.batch_norms, batch_norm_call),
+        ):
+            embeddings = self._encode(inputs, self.is_trained)
+            after = [scope.get_current_value(v) for v in self.statistics]
+        return embeddings, after
+
+    def _seeds(self, step, microbatch):
+        if not self._seed_states:
+            return []
+        key = tf.constant([self._seed, len(self._seed_states)], tf.int64)
+        for part in (step, microbatch):
+            key = tf.random.experimental.stateless_fold_in(
+                key, tf.cast(part, tf.int64), alg="philox"
+            )
+        keys = tf.random.experimental.stateless_split(
+            key, len(self._seed_states), alg="philox"
+        )
+        return [
+            (state, tf.cast(value, state.dtype))
+            for state, value in zip(self._seed_states, tf.unstack(keys), strict=True)
+        ]
+
+
+def _call_in_inference(layer, call, inputs, training=None, **kwargs):
+    return call(inputs, training=False, **kwargs)
+
+
+@contextlib.contextmanager
+def calling(layers, call):
+    """Lets `call(layer, its own call, *arguments)` stand in for that of the layers.
+
+    Args:
+        layers: Keras layers.
+        call: function; None changes nothing.
+    """
+    if call is None:
+        yield
+        return
+    for layer in layers:
+        layer.call = functools.partial(call, layer, layer.call)
+    try:
+        yield
+    finally:
+        for layer in layers:
+            del layer.call

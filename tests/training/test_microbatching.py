@@ -1,0 +1,290 @@
+"""A plain tape over the whole batch, and finite differences, give the gradients."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import Phase, given, settings, strategies
+
+from basic_tf import losses
+from basic_tf.training import global_batch_norm, microbatching
+from basic_tf.training.stateless_encoder import StatelessEncoder
+from tests.training import small_encoders
+
+DIVISORS = {12: (1, 2, 3, 4, 6, 12), 8: (1, 2, 4, 8), 5: (1, 5)}
+SIZES = strategies.sampled_from(sorted(DIVISORS)).flatmap(
+    lambda batch_size: strategies.tuples(
+        strategies.just(batch_size),
+        strategies.sampled_from(DIVISORS[batch_size]),
+        strategies.sampled_from(DIVISORS[batch_size]),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    keras.utils.set_random_seed(0)
+    return small_encoders.build()
+
+
+@pytest.fixture
+def random_model():
+    keras.utils.set_random_seed(0)
+    return small_encoders.build(dropout=0.3)
+
+
+def make_batch(batch_size, seed=0):
+    rng = np.random.default_rng(seed)
+    size = small_encoders.IMAGE_SIZE
+    images = rng.random((batch_size, size, size, 3), np.float32)
+    tokens = rng.integers(0, small_encoders.VOCABULARY, (batch_size, 4))
+    return tf.constant(images), tf.constant(tokens, tf.int32)
+
+
+def stateless(model, batch_norm="microbatch", seed=3):
+    return (
+        StatelessEncoder(encode, encoder, encoder.trainable_variables, seed, batch_norm)
+        for encode, encoder in (
+            (model.encode_image, model.image_encoder),
+            (model.encode_text, model.text_encoder),
+        )
+    )
+
+
+def microbatched(model, batch, sizes, step=0, **options):
+    """`(loss, gradients, statistics of the image encoder)` by Algorithm 1."""
+
+    @tf.function
+    def gradients_of(batch):
+        form = (
+            global_batch_norm
+            if options.get("batch_norm") == "global"
+            else microbatching
+        )
+        passes = [
+            form.run(encoder, inputs, size, step)
+            for encoder, inputs, size in zip(
+                stateless(model, **options), batch, sizes, strict=True
+            )
+        ]
+        inputs = [run.embeddings for run in passes] + [model.log_scale.value]
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            loss, _ = losses.contrastive_loss(*inputs)
+        *by_embeddings, by_scale = tape.gradient(loss, inputs)
+        results = [
+            run.backward(gradient)
+            for run, gradient in zip(passes, by_embeddings, strict=True)
+        ]
+        return loss, [*results[0][0], *results[1][0], by_scale], results[0][1]
+
+    return gradients_of(batch)
+
+
+def variables(model):
+    return [
+        *model.image_encoder.trainable_variables,
+        *model.text_encoder.trainable_variables,
+        model.log_scale,
+    ]
+
+
+def tape_over_the_batch(model, batch, training=False):
+    images, tokens = batch
+    with tf.GradientTape() as tape:
+        logits = tf.exp(model.log_scale) * tf.matmul(
+            model.encode_image(images, training),
+            model.encode_text(tokens, training),
+            transpose_b=True,
+        )
+        labels = tf.range(len(images))
+        loss = 0.5 * tf.reduce_mean(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+            + tf.nn.sparse_softmax_cross_entropy_with_logits(
+                labels, tf.transpose(logits)
+            )
+        )
+    gradients = tape.gradient(loss, [v.value for v in variables(model)])
+    return loss, [tf.convert_to_tensor(gradient) for gradient in gradients]
+
+
+def assert_gradients_agree(ours, theirs):
+    for index, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+        other = np.asarray(other)
+        # A sum of K float32 parts: 1e-5 of the largest entry.
+        np.testing.assert_allclose(
+            one, other, rtol=1e-5, atol=1e-5 * abs(other).max(), err_msg=str(index)
+        )
+
+
+# Every example is traced anew: few, and none to make a failing one smaller.
+@settings(max_examples=6, phases=[Phase.generate])
+@given(SIZES)
+def test_every_gradient_is_that_of_the_whole_batch(model, sizes):
+    batch_size, *microbatch_sizes = sizes
+    batch = make_batch(batch_size)
+    loss, gradients, _ = microbatched(
+        model, batch, microbatch_sizes, batch_norm="frozen"
+    )
+    expected_loss, expected = tape_over_the_batch(model, batch)
+    np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
+    assert_gradients_agree(gradients, expected)
+
+
+def accumulate_as_open_clip_does(model, batch, microbatch_size):
+    """Its gradients: the whole loss once a microbatch, by that microbatch's features.
+
+    Features of the others are constants; the log scale takes part every time.
+    """
+    with_features = [
+        encode(x) for encode, x in zip(encoders(model), batch, strict=True)
+    ]
+    sums = None
+    for start in range(0, len(batch[0]), microbatch_size):
+        rows = slice(start, start + microbatch_size)
+        with tf.GradientTape() as tape:
+            features = [
+                tf.concat([kept[: rows.start], encode(x[rows]), kept[rows.stop :]], 0)
+                for encode, x, kept in zip(
+                    encoders(model), batch, with_features, strict=True
+                )
+            ]
+            loss, _ = losses.contrastive_loss(*features, model.log_scale.value)
+        gradients = tape.gradient(loss, [v.value for v in variables(model)])
+        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        sums = [a + b for a, b in zip(sums or [0.0] * 99, gradients, strict=False)]
+    return sums
+
+
+def encoders(model):
+    return model.encode_image, model.encode_text
+
+
+def test_the_log_scale_counts_once_and_not_once_a_microbatch(model):
+    batch = make_batch(12)
+    *weights, expected = tape_over_the_batch(model, batch)[1]
+    *_, ours = microbatched(model, batch, (3, 3), batch_norm="frozen")[1]
+    *their_weights, theirs = accumulate_as_open_clip_does(model, batch, 3)
+    np.testing.assert_allclose(ours, expected, rtol=1e-5)
+    np.testing.assert_allclose(theirs, 4 * expected, rtol=1e-5)
+    assert_gradients_agree(their_weights, weights)
+
+
+@pytest.mark.parametrize("sizes", [(2, 4), (8, 8)])
+def test_both_passes_draw_the_same_masks(random_model, sizes):
+    """The gradient is the slope of the loss that the first pass computed."""
+    model, batch = random_model, make_batch(8)
+    _, gradients, _ = microbatched(model, batch, sizes, step=7)
+    rng = np.random.default_rng(1)
+    weights = variables(model)
+    start = [weight.numpy() for weight in weights]
+    direction = [rng.normal(size=weight.shape) for weight in weights]
+    sides = []
+    for sign in (1, -1):
+        for weight, value, way in zip(weights, start, direction, strict=True):
+            weight.assign(value + sign * 1e-4 * way)
+        sides.append(float(microbatched(model, batch, sizes, step=7)[0]))
+    slope = sum(np.vdot(g, way) for g, way in zip(gradients, direction, strict=True))
+    # Other masks in the second pass are off by tens of percent.
+    np.testing.assert_allclose((sides[0] - sides[1]) / 2e-4, slope, rtol=5e-3)
+
+
+def test_masks_differ_between_steps_microbatches_and_seeds(random_model):
+    images, _ = make_batch(4)
+    twice = tf.concat([images, images], 0)
+
+    def embed(step, seed=3, first=0):
+        encoder, _ = stateless(random_model, batch_norm="frozen", seed=seed)
+        run = tf.function(
+            lambda inputs: microbatching.run(encoder, inputs, 4, step, first).embeddings
+        )
+        return run(twice).numpy()
+
+    first, second = np.split(embed(0), 2)
+    assert not np.allclose(first, second)
+    assert not np.allclose(embed(0), embed(1))
+    assert not np.allclose(embed(0), embed(0, seed=4))
+    np.testing.assert_array_equal(embed(0), embed(0))
+    # Microbatches are counted over all replicas.
+    np.testing.assert_array_equal(embed(0, first=1)[:4], second)
+
+
+def test_a_step_assigns_nothing(random_model):
+    before = [variable.numpy() for variable in random_model.variables]
+    microbatched(random_model, make_batch(8), (2, 4))
+    for old, variable in zip(before, random_model.variables, strict=True):
+        np.testing.assert_array_equal(old, variable.numpy(), err_msg=variable.path)
+
+
+@pytest.mark.parametrize("size", [3, 12])
+def test_statistics_take_one_step_towards_the_mean_of_the_microbatches(model, size):
+    images, _ = batch = make_batch(12)
+    _, _, statistics = microbatched(model, batch, (size, 12))
+    encoder = model.image_encoder
+    start, after = encoder.get_weights(), []
+    for k in range(12 // size):  # Keras's own update, each from the same start
+        encoder(images[k * size : (k + 1) * size], training=True)
+        after.append([v.numpy() for v in encoder.non_trainable_weights])
+        encoder.set_weights(start)
+    expected = [np.mean(values, 0) for values in zip(*after, strict=True)]
+    for ours, theirs in zip(statistics, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
+
+
+def test_one_microbatch_is_the_plain_step(model):
+    batch = make_batch(8)
+    start = model.get_weights()
+    _, expected = tape_over_the_batch(model, batch, training=True)
+    moved = [v.numpy() for v in model.image_encoder.non_trainable_weights]
+    model.set_weights(start)
+    _, gradients, statistics = microbatched(model, batch, (0, 8))
+    assert_gradients_agree(gradients, expected)
+    for ours, theirs in zip(statistics, moved, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-7)
+
+
+def test_frozen_batch_norm_keeps_its_averages(model):
+    batch = make_batch(8)
+    _, _, statistics = microbatched(model, batch, (2, 2), batch_norm="frozen")
+    kept = model.image_encoder.non_trainable_weights
+    for ours, variable in zip(statistics, kept, strict=True):
+        np.testing.assert_allclose(ours, variable.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_a_separable_loss_takes_one_pass_and_has_the_gradient_of_its_mean(model, size):
+    images, tokens = make_batch(8)
+    targets = tf.one_hot(tokens[:, 0] % small_encoders.DIM, small_encoders.DIM)
+    encoder, _ = stateless(model, batch_norm="frozen")
+
+    def loss_of(index, embeddings):
+        part = microbatching.take(targets, index, size)
+        loss = tf.reduce_mean(tf.square(embeddings - part))
+        return loss, (loss,)
+
+    run = tf.function(microbatching.run_separable)
+    gradients, _, (loss,) = run(encoder, images, size, 0, loss_of, 1)
+    with tf.GradientTape() as tape:
+        expected_loss = tf.reduce_mean(tf.square(model.encode_image(images) - targets))
+    expected = tape.gradient(expected_loss, [v.value for v in encoder.weights])
+    np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
+    for ours, theirs in zip(gradients, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "size, message",
+    [
+        (48, "size 48 does not divide batch size 256; use one of 16, 32, 64"),
+        (300, "size 300 does not divide batch size 256; use one of 64, 128, 256"),
+        (-1, "size -1 does not divide batch size 256; use one of 1, 2, 4"),
+    ],
+)
+def test_a_size_that_does_not_divide_is_refused_with_those_that_do(size, message):
+    with pytest.raises(ValueError, match=message):
+        microbatching.check_size("microbatch size", size, 256)
+
+
+def test_an_unknown_batch_norm_is_refused(model):
+    with pytest.raises(ValueError, match="'local' is none of microbatch, frozen"):
+        list(stateless(model, batch_norm="local"))
