@@ -4,10 +4,19 @@ import pathlib
 import re
 import resource
 
+_STATUS = pathlib.Path("/proc/self/status")  # Linux
+_CLEAR = pathlib.Path("/proc/self/clear_refs")
+
 
 def peak_memory_mb():
     """Largest resident memory of this process so far, in MB (of 2^20 bytes)."""
-    status = pathlib.Path("/proc/self/status")
-    if status.is_file():  # Linux: not inherited from the parent, as ru_maxrss is
-        return round(int(re.search(r"VmHWM:\s+(\d+)", status.read_text())[1]) / 1024)
+    if _STATUS.is_file():  # not inherited from the parent, as ru_maxrss is
+        return round(int(re.search(r"VmHWM:\s+(\d+)", _STATUS.read_text())[1]) / 1024)
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+
+
+def forget_peak():
+    """Lets `peak_memory_mb` count from now on, where the system can; the new peak."""
+    if _CLEAR.is_file():
+        _CLEAR.write_text("5")  # proc(5): sets the peak to what is resident now
+    return peak_memory_mb()

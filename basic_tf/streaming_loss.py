@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from basic_tf.losses import NO_NEGATIVE
 
-BLOCK_ELEMENTS = 2**24  # logits held at a time, 64 MB
+BLOCK_ELEMENTS = 2**22  # logits of a block, 16 MB; some blocks are held at a time
 
 
 def _itself(tensor):
@@ -36,13 +36,13 @@ def streaming_contrastive_loss(
     text_embeddings,
     log_scale,
     caption_ids=None,
-    block_rows=None,
+    block_images=None,
     replicas=Replicas(),
 ):
     """`contrastive_loss` that never holds `[B, B]` logits.
 
-    Two sweeps over blocks of rows against all columns: the first keeps the log-sum-exp
-    of each row and, running, of each column; the second, run only for gradients, makes
+    Two sweeps over blocks of all texts by some images: the first keeps the log-sum-exp
+    of each image and, running, of each text; the second, run only for gradients, makes
     the logits again and from them the gradients in closed form. Four matrix products in
     all, where the dense form has three. Float32 inside, whatever the embeddings are.
 
@@ -51,9 +51,9 @@ def streaming_contrastive_loss(
         text_embeddings: `[n, D]` unit vectors.
         log_scale: scalar `t`.
         caption_ids: `[n]` int or None, see `contrastive_loss`.
-        block_rows: rows of a block, which must divide n; by default as many as
+        block_images: images of a block, which must divide n; by default as many as
             `BLOCK_ELEMENTS` allow.
-        replicas: `Replicas`. Each computes the rows of its own images.
+        replicas: `Replicas`. Each takes its own images against all texts.
 
     Returns:
         `(loss, accuracy)` of all B pairs, as `contrastive_loss`. The gradients are of
@@ -61,12 +61,12 @@ def streaming_contrastive_loss(
         to the whole one over the replicas.
 
     Raises:
-        ValueError: if `block_rows` does not divide n.
+        ValueError: if `block_images` does not divide n.
     """
 
     @tf.custom_gradient
     def compute(images, texts, log_scale):
-        sweep = _Sweep(images, texts, log_scale, caption_ids, block_rows, replicas)
+        sweep = _Sweep(images, texts, log_scale, caption_ids, block_images, replicas)
         sums = sweep.sums()
 
         def gradient(by_loss, by_accuracy):
@@ -85,74 +85,78 @@ def streaming_contrastive_loss(
 class _Sums:
     """What the first sweep leaves: the loss, and what the second one needs.
 
-    `row_total [n]` and `column_total [B]` are log-sum-exps with the pair's own logit;
+    `image_total [n]` and `text_total [B]` are log-sum-exps with the pair's own logit;
     `pull [n]` is how far a pair is from certain, summed over both directions.
     """
 
     loss: tf.Tensor
     accuracy: tf.Tensor
-    row_total: tf.Tensor
-    column_total: tf.Tensor
+    image_total: tf.Tensor
+    text_total: tf.Tensor
     pull: tf.Tensor
 
 
 class _Sweep:
-    """Sweeps over the logits `[n, B]` of this replica's images, a block at a time."""
+    """Sweeps over the logits `[B, n]` of all texts by this replica's images.
 
-    def __init__(self, images, texts, log_scale, caption_ids, block_rows, replicas):
+    A block is `[B, m]`: matrix products of tall matrices are twice as fast on CPUs as
+    those of wide ones.
+    """
+
+    def __init__(self, images, texts, log_scale, caption_ids, block_images, replicas):
         self.images, self.replicas = images, replicas
-        self.num_rows, self.dim = images.shape
+        self.num_images, self.dim = images.shape
         self.texts = replicas.gather(texts)
-        self.batch_size = self.num_rows * replicas.count
+        self.batch_size = self.num_images * replicas.count
         self.scale = tf.exp(log_scale)
-        self.first_row = replicas.index * self.num_rows
+        self.first_image = replicas.index * self.num_images
         self.caption_ids = caption_ids
         if caption_ids is not None:
             self.all_caption_ids = replicas.gather(caption_ids)
-        self.block_rows = block_rows or largest_divisor(
-            self.num_rows, BLOCK_ELEMENTS // self.batch_size
+        self.block_images = block_images or largest_divisor(
+            self.num_images, BLOCK_ELEMENTS // self.batch_size
         )
-        if self.num_rows % self.block_rows:
+        if self.num_images % self.block_images:
             raise ValueError(
-                f"block_rows {self.block_rows} does not divide the {self.num_rows} rows"
+                f"block_images {self.block_images} does not divide the "
+                f"{self.num_images} images"
             )
-        self.num_blocks = self.num_rows // self.block_rows
+        self.num_blocks = self.num_images // self.block_images
 
     def sums(self):
         """First sweep: `_Sums`."""
 
-        def body(block, rows, column_max, column_sum):
+        def body(block, images, text_max, text_sum):
             positives, negatives = self._logits(block)
-            row_max = tf.reduce_max(negatives, 1)
-            shifted = tf.exp(negatives - row_max[:, tf.newaxis])
-            row_sum = row_max + tf.math.log(tf.reduce_sum(shifted, 1))
-            new_max = tf.maximum(column_max, tf.reduce_max(negatives, 0))
-            column_sum = column_sum * tf.exp(column_max - new_max)
-            column_sum += tf.reduce_sum(tf.exp(negatives - new_max), 0)
-            rows = rows.write(block, tf.stack([positives, row_max, row_sum], 1))
-            return block + 1, rows, new_max, column_sum
+            image_max = tf.reduce_max(negatives, 0)
+            image_sum = _sum(tf.exp(negatives - image_max), transpose_a=True)
+            new_max = tf.maximum(text_max, tf.reduce_max(negatives, 1))
+            text_sum *= tf.exp(text_max - new_max)
+            text_sum += _sum(tf.exp(negatives - new_max[:, tf.newaxis]))
+            image_sum = image_max + tf.math.log(image_sum)
+            of_images = tf.stack([positives, image_max, image_sum], 1)
+            return block + 1, images.write(block, of_images), new_max, text_sum
 
-        rows = tf.TensorArray(
-            tf.float32, self.num_blocks, element_shape=(self.block_rows, 3)
+        images = tf.TensorArray(
+            tf.float32, self.num_blocks, element_shape=(self.block_images, 3)
         )
-        columns = (self.batch_size,)
-        _, rows, column_max, column_sum = self._loop(
-            body, rows, tf.fill(columns, NO_NEGATIVE), tf.zeros(columns)
+        texts = (self.batch_size,)
+        _, images, text_max, text_sum = self._loop(
+            body, images, tf.fill(texts, NO_NEGATIVE), tf.zeros(texts)
         )
-        positives, row_max, row_sum = tf.unstack(
-            tf.ensure_shape(rows.concat(), (self.num_rows, 3)), axis=1
+        positives, image_max, image_sum = tf.unstack(
+            tf.ensure_shape(images.concat(), (self.num_images, 3)), axis=1
         )
-        column_sum = column_max + tf.math.log(column_sum)
-        column_max, column_sum = self._over_replicas(column_max, column_sum)
-        own = [self._own(column) for column in (column_max, column_sum)]
-        margins = tf.stack([row_sum, own[1]]) - positives
-        hits = tf.stack([row_max, own[0]]) < positives
+        text_sum = text_max + tf.math.log(text_sum)
+        text_max, text_sum = self._over_replicas(text_max, text_sum)
+        margins = tf.stack([image_sum, self._own(text_sum)]) - positives
+        hits = tf.stack([image_max, self._own(text_max)]) < positives
         all_positives = self.replicas.gather(positives)
         return _Sums(
             loss=self._mean(tf.nn.softplus(margins)),
             accuracy=self._mean(tf.cast(hits, tf.float32)),
-            row_total=positives + tf.nn.softplus(row_sum - positives),
-            column_total=all_positives + tf.nn.softplus(column_sum - all_positives),
+            image_total=positives + tf.nn.softplus(image_sum - positives),
+            text_total=all_positives + tf.nn.softplus(text_sum - all_positives),
             pull=tf.reduce_sum(tf.sigmoid(margins), 0),
         )
 
@@ -161,20 +165,19 @@ class _Sweep:
 
         def body(block, by_images, by_texts):
             _, negatives = self._logits(block)
-            row_total = self._block(sums.row_total, block)[:, tf.newaxis]
-            push = tf.exp(negatives - row_total) + tf.exp(negatives - sums.column_total)
-            by_images = by_images.write(block, tf.matmul(push, self.texts))
-            images = self._block(self.images, block)
-            by_texts += tf.matmul(push, images, transpose_a=True)
-            return block + 1, by_images, by_texts
+            push = tf.exp(negatives - self._block(sums.image_total, block))
+            push += tf.exp(negatives - sums.text_total[:, tf.newaxis])
+            by_image = tf.matmul(push, self.texts, transpose_a=True)
+            by_texts += tf.matmul(push, self._block(self.images, block))
+            return block + 1, by_images.write(block, by_image), by_texts
 
         by_images = tf.TensorArray(
-            tf.float32, self.num_blocks, element_shape=(self.block_rows, self.dim)
+            tf.float32, self.num_blocks, element_shape=(self.block_images, self.dim)
         )
         _, by_images, by_texts = self._loop(
             body, by_images, tf.zeros((self.batch_size, self.dim))
         )
-        by_images = tf.ensure_shape(by_images.concat(), (self.num_rows, self.dim))
+        by_images = tf.ensure_shape(by_images.concat(), (self.num_images, self.dim))
         by_texts = self._own(self.replicas.total(by_texts))
         pull = sums.pull[:, tf.newaxis]
         weight = self.scale / (2 * self.batch_size)
@@ -184,18 +187,18 @@ class _Sweep:
         return by_images, by_texts, tf.reduce_sum(self.images * by_images)
 
     def _logits(self, block):
-        """Logits of a block: of its pairs, `[rows]`, and its negatives, `[rows, B]`."""
+        """Logits of a block: of its pairs, `[m]`, and its negatives, `[B, m]`."""
         images = self._block(self.images, block)
-        logits = tf.matmul(images * self.scale, self.texts, transpose_b=True)
-        rows = tf.range(self.block_rows)
-        own = self.first_row + block * self.block_rows + rows
-        indices = tf.stack([rows, own], axis=1)
+        logits = tf.matmul(self.texts, images * self.scale, transpose_b=True)
+        columns = tf.range(self.block_images)
+        own = self.first_image + block * self.block_images + columns
+        indices = tf.stack([own, columns], axis=1)
         positives = tf.gather_nd(logits, indices)
         if self.caption_ids is None:
-            nothing = tf.fill((self.block_rows,), NO_NEGATIVE)
+            nothing = tf.fill((self.block_images,), NO_NEGATIVE)
             return positives, tf.tensor_scatter_nd_update(logits, indices, nothing)
         same = tf.equal(
-            self._block(self.caption_ids, block)[:, tf.newaxis], self.all_caption_ids
+            self.all_caption_ids[:, tf.newaxis], self._block(self.caption_ids, block)
         )
         return positives, tf.where(same, NO_NEGATIVE, logits)
 
@@ -209,27 +212,33 @@ class _Sweep:
             maximum_iterations=self.num_blocks,
         )
 
-    def _block(self, rows, block):
-        size = [self.block_rows, *rows.shape[1:]]
-        begin = [block * self.block_rows] + [0] * (len(size) - 1)
-        return tf.slice(rows, begin, size)  # of a static size, which XLA needs
+    def _block(self, images, block):
+        size = [self.block_images, *images.shape[1:]]
+        begin = [block * self.block_images] + [0] * (len(size) - 1)
+        return tf.slice(images, begin, size)  # of a static size, which XLA needs
 
-    def _own(self, columns):
+    def _own(self, texts):
         """This replica's part `[n, ...]` of something `[B, ...]`."""
-        size = [self.num_rows, *columns.shape[1:]]
-        return tf.slice(columns, [self.first_row] + [0] * (len(size) - 1), size)
+        size = [self.num_images, *texts.shape[1:]]
+        return tf.slice(texts, [self.first_image] + [0] * (len(size) - 1), size)
 
-    def _over_replicas(self, column_max, column_sum):
-        """Largest and log-sum-exp of the columns over the rows of all replicas."""
+    def _over_replicas(self, text_max, text_sum):
+        """Largest and log-sum-exp of each text over the images of all replicas."""
         if self.replicas.count == 1:
-            return column_max, column_sum
-        column_max = self.replicas.gather(column_max[tf.newaxis])
-        column_sum = self.replicas.gather(column_sum[tf.newaxis])
-        return tf.reduce_max(column_max, 0), tf.reduce_logsumexp(column_sum, 0)
+            return text_max, text_sum
+        text_max = self.replicas.gather(text_max[tf.newaxis])
+        text_sum = self.replicas.gather(text_sum[tf.newaxis])
+        return tf.reduce_max(text_max, 0), tf.reduce_logsumexp(text_sum, 0)
 
     def _mean(self, values):
         """Mean over both directions and all pairs of something `[2, n]`."""
         return self.replicas.total(tf.reduce_sum(values)) / (2 * self.batch_size)
+
+
+def _sum(matrix, transpose_a=False):
+    """Sum of each row (or column), faster as a matrix product than as a reduction."""
+    ones = tf.ones((matrix.shape[0 if transpose_a else 1], 1))
+    return tf.matmul(matrix, ones, transpose_a=transpose_a)[:, 0]
 
 
 def largest_divisor(number, limit):

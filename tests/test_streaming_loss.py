@@ -57,13 +57,13 @@ def replicas_in_lockstep(count, images, texts, log_scale):
         return list(pool.map(run, range(count)))
 
 
-def assert_agrees(images, texts, log_scale, caption_ids, block_rows):
+def assert_agrees(images, texts, log_scale, caption_ids, block_images):
     expected = value_and_gradients(
         losses.contrastive_loss, tf.float64, images, texts, log_scale, caption_ids
     )
     actual = value_and_gradients(
         streaming_loss.streaming_contrastive_loss,
-        tf.float32, images, texts, log_scale, caption_ids, block_rows,
+        tf.float32, images, texts, log_scale, caption_ids, block_images,
     )  # fmt: skip
     np.testing.assert_allclose(actual[1], expected[1], rtol=1e-6)
     for ours, theirs in zip(actual, expected, strict=True):
@@ -81,10 +81,10 @@ def assert_agrees(images, texts, log_scale, caption_ids, block_rows):
     SEEDS,
 )
 def test_any_block_size_agrees_with_the_dense_form(sizes, dim, log_scale, equal, seed):
-    batch_size, block_rows = sizes
+    batch_size, block_images = sizes
     images, texts = unit_vectors(seed, 2, batch_size, dim)
     caption_ids = np.arange(batch_size) // 2 if equal else None
-    assert_agrees(images, texts, log_scale, caption_ids, block_rows)
+    assert_agrees(images, texts, log_scale, caption_ids, block_images)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.05, 0.01])
@@ -174,9 +174,9 @@ def test_replicas_together_have_the_loss_and_gradients_of_one():
     np.testing.assert_allclose(shares, expected[4], rtol=1e-5)
 
 
-def test_rows_that_a_block_does_not_divide_are_refused():
+def test_images_that_a_block_does_not_divide_are_refused():
     vectors = tf.ones((6, 2))
-    with pytest.raises(ValueError, match="block_rows 4 does not divide the 6 rows"):
+    with pytest.raises(ValueError, match="block_images 4 does not divide the 6 images"):
         streaming_loss.streaming_contrastive_loss(vectors, vectors, 0.0, None, 4)
 
 

@@ -46,3 +46,13 @@ def test_a_warm_up_longer_than_the_phase_is_refused(tmp_path):
     config.warmup_steps = 6
     with pytest.raises(ValueError, match="phase first: warmup_steps 6 must be less"):
         make(config, sources.Examples([b""] * 16, [""] * 16))
+
+
+def test_microbatches_that_do_not_divide_the_batch_are_refused(tmp_path):
+    config = tiny_run.tiny_config(tmp_path).phases.joint
+    config.microbatch_text = 5
+    with pytest.raises(
+        ValueError,
+        match="phase first: microbatch_text 5 does not divide batch size 16; use one",
+    ):
+        make(config, sources.Examples([b""] * 16, [""] * 16))

@@ -1,0 +1,66 @@
+"""Measurements in a process of their own, so that its peak memory is theirs alone."""
+
+import json
+import subprocess
+import sys
+import time
+
+from absl import flags
+
+from basic_tf import memory
+
+_MEASURE = flags.DEFINE_string(
+    "measure", None, "One row of the table, as JSON: measured and printed as JSON."
+)
+
+
+def asked():
+    """The row that this process is to measure, or None in the process of the study."""
+    return json.loads(_MEASURE.value) if _MEASURE.value else None
+
+
+def measure(module, row):
+    """Measures a row of a study's table in a fresh process.
+
+    Args:
+        module: the study's `__spec__.name`; its program answers `--measure`.
+        row: dictionary, what is to be measured.
+
+    Returns:
+        `row` with the numbers that the process printed.
+
+    Raises:
+        ChildProcessError: with the process's last lines, if it failed.
+    """
+    command = [sys.executable, "-m", module, "--measure", json.dumps(row)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise ChildProcessError(f"{row}: {done.stderr[-2000:]}")
+    result = row | json.loads(done.stdout.splitlines()[-1])
+    print(result, flush=True)
+    return result
+
+
+def steps(step, repetitions):
+    """Time and memory of a step.
+
+    Args:
+        step: function without arguments. Its first call may trace.
+        repetitions: number of calls.
+
+    Returns:
+        `{"seconds", "cpu_seconds"}` of the fastest call, and `"step_memory_mb"`, the
+        peak of this process over what it held before the first call.
+    """
+    before = memory.forget_peak()
+    times = []
+    for _ in range(repetitions):
+        start = time.perf_counter(), time.process_time()
+        step()
+        times.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    wall, cpu = (min(column) for column in zip(*times, strict=True))
+    return {
+        "seconds": round(wall, 4),
+        "cpu_seconds": round(cpu, 4),
+        "step_memory_mb": memory.peak_memory_mb() - before,
+    }

@@ -1,0 +1,137 @@
+"""What a step in microbatches costs, and the memory it saves (BASIC section 4).
+
+Trains `basic_nano` on random pairs: full batches while they fit comfortably, and
+batches of any size in microbatches.
+
+Example:
+  python -m experiments.studies.micro_batching --output runs/micro_batching --quick
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import json
+
+import keras
+import numpy as np
+import tensorflow as tf
+from absl import flags
+from matplotlib import figure
+
+from basic_tf.models import zoo
+from basic_tf.optimizers import adafactorw
+from basic_tf.training import trainer as trainers
+from experiments import command_line
+from experiments.studies import fresh_process, page
+
+FULL, MICROBATCHED = "full", "microbatched"
+VOCABULARY, LENGTH = 400, 16
+
+_OUTPUT = flags.DEFINE_string("output", None, "Folder for table.json and report.html.")
+_QUICK = flags.DEFINE_boolean("quick", False, "Batches of at most 256.")
+
+
+def main(arguments):
+    command_line.refuse(arguments)
+    row = fresh_process.asked()
+    if row:
+        print(json.dumps(_measure(**row)))
+        return
+    if not _OUTPUT.value:
+        raise ValueError("name a folder for the results: --output DIR")
+    configurations = [(FULL, 128, 128), (MICROBATCHED, 128, 32)]
+    configurations += [(FULL, 256, 256), (MICROBATCHED, 256, 32)]
+    if not _QUICK.value:
+        configurations += [(MICROBATCHED, 128, size) for size in (16, 64)]
+        configurations += [(MICROBATCHED, size, 32) for size in (512, 1024)]
+    names = ("mode", "batch_size", "microbatch_size", "image_size")
+    image_size = 32 if _QUICK.value else 64
+    rows = [
+        fresh_process.measure(
+            __spec__.name, dict(zip(names, (*configuration, image_size), strict=True))
+        )
+        for configuration in configurations
+    ]
+    page.write(_OUTPUT.value, "Microbatches", _summary(rows), rows, [_plot(rows)])
+    print(_summary(rows))
+
+
+def _measure(mode, batch_size, microbatch_size, image_size):
+    keras.utils.set_random_seed(0)
+    configuration = zoo.configuration("basic_nano")
+    configuration["image_encoder"]["image_size"] = image_size
+    model = zoo.build(configuration, VOCABULARY)
+    size = 0 if mode == FULL else microbatch_size
+    trainer = trainers.ContrastiveTrainer(
+        model, microbatch_image=size, microbatch_text=size
+    )
+    optimizer = adafactorw.AdaFactorW(1e-4)
+    optimizer.build(trainer.trained_variables)
+    trainer.compile(optimizer=optimizer, jit_compile=False)
+    rng = np.random.default_rng(0)
+    shape = (batch_size, image_size, image_size, 3)
+    batch = {
+        "image": tf.constant(rng.random(shape, np.float32)),
+        "token_ids": tf.constant(
+            rng.integers(1, VOCABULARY, (batch_size, LENGTH)), tf.int32
+        ),
+    }
+    step = tf.function(trainer.train_step)
+    return fresh_process.steps(lambda: step(batch)["loss"].numpy(), repetitions=4)
+
+
+def _find(rows, mode, batch_size, microbatch_size):
+    wanted = (mode, batch_size, microbatch_size)
+    for row in rows:
+        if (row["mode"], row["batch_size"], row["microbatch_size"]) == wanted:
+            return row
+
+
+def _summary(rows):
+    parts = []
+    for row in rows:
+        other = _find(rows, MICROBATCHED, row["batch_size"], 32)
+        if row["mode"] == FULL:
+            parts.append(
+                f"Of {row['batch_size']} pairs, a step in microbatches of 32 takes "
+                f"{other['seconds'] / row['seconds']:.2f} times the time of a full one "
+                f"({other['cpu_seconds'] / row['cpu_seconds']:.2f} times the processor "
+                f"time) and {other['step_memory_mb']} in place of "
+                f"{row['step_memory_mb']} MB."
+            )
+    largest = max(rows, key=lambda row: row["batch_size"])
+    smallest = _find(rows, MICROBATCHED, 128, 32)
+    ratio = largest["step_memory_mb"] / smallest["step_memory_mb"]
+    parts.append(
+        f"{largest['batch_size']} pairs take {ratio:.2f} times the memory of 128, both "
+        "in microbatches of 32."
+    )
+    return " ".join(parts)
+
+
+def _plot(rows):
+    plot = figure.Figure(figsize=(8, 3))
+    for axes, field, label in zip(
+        plot.subplots(1, 2),
+        ("step_memory_mb", "seconds"),
+        ("memory of a step, MB", "seconds a step"),
+        strict=True,
+    ):
+        for mode, sizes in ((FULL, (128, 256)), (MICROBATCHED, (32,))):
+            chosen = [
+                row
+                for row in rows
+                if row["mode"] == mode and row["microbatch_size"] in sizes
+            ]
+            batch_sizes = [row["batch_size"] for row in chosen]
+            axes.loglog(batch_sizes, [row[field] for row in chosen], "o-", label=mode)
+        axes.set_xlabel("batch size")
+        axes.set_ylabel(label)
+    axes.legend()
+    plot.tight_layout()
+    return plot
+
+
+if __name__ == "__main__":
+    command_line.run(main)
