@@ -1,10 +1,11 @@
 """Losses as functions of tensors: contrastive and multi-label softmax.
 
-The contrastive loss of a pair is written over its negatives: with `s` its own logit and
-`S` the log-sum-exp of its negatives' logits, `logsumexp(s, S) - s = softplus(S - s)`,
-which keeps its digits where the pair is already told apart (BASIC section 3).
+The contrastive loss of a pair (BASIC section 3) is written over its negatives: with `s`
+its own logit and `S` the log-sum-exp of its negatives' logits, `logsumexp(s, S) - s =
+softplus(S - s)`, which keeps its digits where the pair is told apart already (ours).
 """
 
+import keras
 from keras import ops
 
 NO_NEGATIVE = -1e30  # a logit that no sum notices; finite, so that differences are, too
@@ -22,8 +23,8 @@ def contrastive_loss(image_embeddings, text_embeddings, log_scale, caption_ids=N
     thousands. `streaming_loss` does without.
 
     Args:
-        image_embeddings: `[B, D]` float32 unit vectors.
-        text_embeddings: `[B, D]` float32 unit vectors.
+        image_embeddings: `[B, D]` unit vectors, cast to float32 at least.
+        text_embeddings: `[B, D]` unit vectors.
         log_scale: scalar `t`; logits are `exp(t) * cosine`.
         caption_ids: `[B]` int or None; pairs of equal ids are not negatives of each
             other.
@@ -33,8 +34,13 @@ def contrastive_loss(image_embeddings, text_embeddings, log_scale, caption_ids=N
         how often the partner scores above all negatives. A collapsed model costs `ln B`
         and is never right. Source: BASIC section 3, eqs. 1-3.
     """
-    similarities = ops.matmul(image_embeddings, ops.transpose(text_embeddings))
-    logits = similarities * ops.exp(log_scale)
+    images, texts, log_scale = (
+        ops.cast(value, keras.backend.result_type(value.dtype, "float32"))
+        for value in map(
+            ops.convert_to_tensor, (image_embeddings, text_embeddings, log_scale)
+        )
+    )
+    logits = ops.matmul(images, ops.transpose(texts)) * ops.exp(log_scale)
     positives = ops.diagonal(logits)
     if caption_ids is None:
         caption_ids = ops.arange(ops.shape(logits)[0])

@@ -1,34 +1,14 @@
 """The contrastive loss of a large batch, a block of rows at a time."""
 
 import dataclasses
-from collections.abc import Callable
 
 import tensorflow as tf
 
+from basic_tf import slices
 from basic_tf.losses import NO_NEGATIVE
+from basic_tf.replicas import ONE_REPLICA
 
 BLOCK_ELEMENTS = 2**22  # logits of a block, 16 MB; some blocks are held at a time
-
-
-def _itself(tensor):
-    return tensor
-
-
-@dataclasses.dataclass(frozen=True)
-class Replicas:
-    """What a loss over all replicas needs of them; as it stands, a single one.
-
-    Attributes:
-        count: R.
-        index: which of them this is, int or int32 scalar.
-        gather: `[n, ...]` of each replica -> `[R * n, ...]` on all.
-        total: sum over the replicas, on all.
-    """
-
-    count: int = 1
-    index: int = 0
-    gather: Callable = _itself
-    total: Callable = _itself
 
 
 def streaming_contrastive_loss(
@@ -37,22 +17,24 @@ def streaming_contrastive_loss(
     log_scale,
     caption_ids=None,
     block_images=None,
-    replicas=Replicas(),
+    replicas=ONE_REPLICA,
 ):
-    """`contrastive_loss` that never holds `[B, B]` logits.
+    """`contrastive_loss` that holds the logits of a block at a time, not `[B, B]`.
 
     Two sweeps over blocks of all texts by some images: the first keeps the log-sum-exp
     of each image and, running, of each text; the second, run only for gradients, makes
     the logits again and from them the gradients in closed form. Four matrix products in
-    all, where the dense form has three. Float32 inside, whatever the embeddings are.
+    all, where the dense form has three. Sums are float32, whatever the embeddings are;
+    logits are as exact as the device's matrix product.
 
     Args:
-        image_embeddings: `[n, D]` unit vectors, of this replica alone; B = R n.
+        image_embeddings: `[n, D]` unit vectors, of this replica alone and of a static
+            shape; B = R n.
         text_embeddings: `[n, D]` unit vectors.
         log_scale: scalar `t`.
         caption_ids: `[n]` int or None, see `contrastive_loss`.
-        block_images: images of a block, which must divide n; by default as many as
-            `BLOCK_ELEMENTS` allow.
+        block_images: images of a block, which must divide n; by default the largest
+            divisor that `BLOCK_ELEMENTS` allow, so n should not be prime.
         replicas: `Replicas`. Each takes its own images against all texts.
 
     Returns:
@@ -106,14 +88,15 @@ class _Sweep:
     def __init__(self, images, texts, log_scale, caption_ids, block_images, replicas):
         self.images, self.replicas = images, replicas
         self.num_images, self.dim = images.shape
-        self.texts = replicas.gather(texts)
         self.batch_size = self.num_images * replicas.count
+        self.texts = self._gather(texts)
         self.scale = tf.exp(log_scale)
         self.first_image = replicas.index * self.num_images
         self.caption_ids = caption_ids
         if caption_ids is not None:
-            self.all_caption_ids = replicas.gather(caption_ids)
-        self.block_images = block_images or largest_divisor(
+            self.caption_ids = tf.convert_to_tensor(caption_ids)
+            self.all_caption_ids = self._gather(self.caption_ids)
+        self.block_images = block_images or slices.largest_divisor(
             self.num_images, BLOCK_ELEMENTS // self.batch_size
         )
         if self.num_images % self.block_images:
@@ -129,10 +112,10 @@ class _Sweep:
         def body(block, images, text_max, text_sum):
             positives, negatives = self._logits(block)
             image_max = tf.reduce_max(negatives, 0)
-            image_sum = _sum(tf.exp(negatives - image_max), transpose_a=True)
+            image_sum = tf.reduce_sum(tf.exp(negatives - image_max), 0)
             new_max = tf.maximum(text_max, tf.reduce_max(negatives, 1))
             text_sum *= tf.exp(text_max - new_max)
-            text_sum += _sum(tf.exp(negatives - new_max[:, tf.newaxis]))
+            text_sum += tf.reduce_sum(tf.exp(negatives - new_max[:, tf.newaxis]), 1)
             image_sum = image_max + tf.math.log(image_sum)
             of_images = tf.stack([positives, image_max, image_sum], 1)
             return block + 1, images.write(block, of_images), new_max, text_sum
@@ -141,8 +124,8 @@ class _Sweep:
             tf.float32, self.num_blocks, element_shape=(self.block_images, 3)
         )
         texts = (self.batch_size,)
-        _, images, text_max, text_sum = self._loop(
-            body, images, tf.fill(texts, NO_NEGATIVE), tf.zeros(texts)
+        images, text_max, text_sum = slices.repeat(
+            self.num_blocks, body, images, tf.fill(texts, NO_NEGATIVE), tf.zeros(texts)
         )
         positives, image_max, image_sum = tf.unstack(
             tf.ensure_shape(images.concat(), (self.num_images, 3)), axis=1
@@ -151,7 +134,7 @@ class _Sweep:
         text_max, text_sum = self._over_replicas(text_max, text_sum)
         margins = tf.stack([image_sum, self._own(text_sum)]) - positives
         hits = tf.stack([image_max, self._own(text_max)]) < positives
-        all_positives = self.replicas.gather(positives)
+        all_positives = self._gather(positives)
         return _Sums(
             loss=self._mean(tf.nn.softplus(margins)),
             accuracy=self._mean(tf.cast(hits, tf.float32)),
@@ -174,8 +157,8 @@ class _Sweep:
         by_images = tf.TensorArray(
             tf.float32, self.num_blocks, element_shape=(self.block_images, self.dim)
         )
-        _, by_images, by_texts = self._loop(
-            body, by_images, tf.zeros((self.batch_size, self.dim))
+        by_images, by_texts = slices.repeat(
+            self.num_blocks, body, by_images, tf.zeros((self.batch_size, self.dim))
         )
         by_images = tf.ensure_shape(by_images.concat(), (self.num_images, self.dim))
         by_texts = self._own(self.replicas.total(by_texts))
@@ -202,25 +185,18 @@ class _Sweep:
         )
         return positives, tf.where(same, NO_NEGATIVE, logits)
 
-    def _loop(self, body, *values):
-        return tf.while_loop(
-            lambda block, *_: block < self.num_blocks,
-            body,
-            (0, *values),
-            # More would hold the blocks of several iterations at a time.
-            parallel_iterations=1,
-            maximum_iterations=self.num_blocks,
-        )
-
-    def _block(self, images, block):
-        size = [self.block_images, *images.shape[1:]]
-        begin = [block * self.block_images] + [0] * (len(size) - 1)
-        return tf.slice(images, begin, size)  # of a static size, which XLA needs
+    def _block(self, values, block):
+        return slices.take(values, block, self.block_images)
 
     def _own(self, texts):
         """This replica's part `[n, ...]` of something `[B, ...]`."""
         size = [self.num_images, *texts.shape[1:]]
         return tf.slice(texts, [self.first_image] + [0] * (len(size) - 1), size)
+
+    def _gather(self, own):
+        """`[n, ...]` of each replica -> `[B, ...]`, of a static shape."""
+        every = self.replicas.gather(own)
+        return tf.ensure_shape(every, (self.batch_size, *own.shape[1:]))
 
     def _over_replicas(self, text_max, text_sum):
         """Largest and log-sum-exp of each text over the images of all replicas."""
@@ -233,14 +209,3 @@ class _Sweep:
     def _mean(self, values):
         """Mean over both directions and all pairs of something `[2, n]`."""
         return self.replicas.total(tf.reduce_sum(values)) / (2 * self.batch_size)
-
-
-def _sum(matrix, transpose_a=False):
-    """Sum of each row (or column), faster as a matrix product than as a reduction."""
-    ones = tf.ones((matrix.shape[0 if transpose_a else 1], 1))
-    return tf.matmul(matrix, ones, transpose_a=transpose_a)[:, 0]
-
-
-def largest_divisor(number, limit):
-    """The largest divisor of `number` that is at most `limit` (and at least 1)."""
-    return max(d for d in range(1, max(1, min(number, limit)) + 1) if number % d == 0)

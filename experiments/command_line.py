@@ -1,5 +1,6 @@
 """What every program shares: a user's mistake is one line and exit status 1."""
 
+import pathlib
 import sys
 
 import tensorflow as tf
@@ -38,6 +39,16 @@ def refuse(arguments):
     """
     if arguments:
         raise ValueError(f"{arguments[0]!r} is not a flag; see --help")
+
+
+def check_folder(path):
+    """Refuses a folder that cannot be written to, before the work that it is for.
+
+    Raises:
+        ValueError: if there is a file in its place.
+    """
+    if pathlib.Path(path).exists() and not pathlib.Path(path).is_dir():
+        raise ValueError(f"{path} is a file; name a folder")
 
 
 def _parse(argv):

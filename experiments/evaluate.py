@@ -9,6 +9,7 @@ Examples:
 import json
 import os
 import pathlib
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -34,6 +35,9 @@ _JSON = flags.DEFINE_boolean("json", False, "Print report.json.")
 
 def main(arguments):
     command_line.refuse(arguments)
+    if _TASKS.value is not None and not any(name.strip() for name in _TASKS.value):
+        raise ValueError("--tasks names no task; leave it out for those of the run")
+    command_line.check_folder(_OUTPUT.value or _WORKDIR.value)
     outcome = _evaluate(_WORKDIR.value)
     compared = _evaluate(_COMPARE.value) if _COMPARE.value else None
     written = report.write(_OUTPUT.value or _WORKDIR.value, outcome, compared)
@@ -58,6 +62,7 @@ def _evaluate(workdir):
             f"{name}: top-1 {metrics['top1']:.4f}  top-5 {metrics['top5']:.4f}  "
             f"mean per-class recall {metrics['mean_per_class_recall']:.4f}  "
             f"({metrics['num_examples']} images, {metrics['num_classes']} classes)",
+            file=sys.stderr if _JSON.value else sys.stdout,
             flush=True,
         )
     return report.RunOutcome(

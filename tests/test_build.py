@@ -59,6 +59,8 @@ KNOWS = {
     "losses": set(),
     "streaming_loss": {"losses"},
     "memory": set(),
+    "replicas": set(),
+    "slices": set(),
     "files": set(),
     "optimizers": {"optimizers"},
     "data": {"data"},
@@ -82,5 +84,5 @@ def test_knowledge_points_one_way(path):
     for file in imported_files(path):
         parts = pathlib.Path(file).with_suffix("").parts
         assert parts[0] == "basic_tf", f"{path} knows {file}"
-        known = KNOWS[part] | {"__init__", "memory", "files"}
+        known = KNOWS[part] | {"__init__", "memory", "files", "replicas", "slices"}
         assert parts[1] in known, f"{part} may not know {file}"

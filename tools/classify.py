@@ -71,7 +71,8 @@ def _reason(error):
     places = ("Graph execution error", "Detected at node", "<stack traces", "[[")
     lines = [line.strip() for line in str(error.message).splitlines()]
     reasons = [line for line in lines if line and not line.startswith(places)]
-    return reasons[0].removeprefix("assertion failed: ") if reasons else "unknown"
+    reason = reasons[0].removeprefix("assertion failed: ") if reasons else "unknown"
+    return reason.replace("[", "").replace("]", "")  # an assertion's pieces
 
 
 def _print(path, ranked):

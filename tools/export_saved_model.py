@@ -29,8 +29,11 @@ _TEMPLATES = flags.DEFINE_string(
 
 def main(arguments):
     command_line.refuse(arguments)
-    run = basic_tf.load(_WORKDIR.value)
+    command_line.check_folder(_OUTPUT.value)
     labels = [label.strip() for label in _LABELS.value or [] if label.strip()]
+    if _LABELS.value is not None and not labels:
+        raise ValueError("--labels names no label; leave it out for those of the run")
+    run = basic_tf.load(_WORKDIR.value)
     labels = labels or run.label_names
     if not labels:
         raise ValueError("the run was trained without class names: give --labels")

@@ -153,6 +153,8 @@ def _load_csv(path):
     counts = ", ".join(f"{count} {reason}" for reason, count in dropped.items())
     if dropped:
         logging.warning("%s: dropped of %d rows: %s", path, len(rows), counts)
+    if not rows:
+        raise ValueError(f"{path} has a header and no rows")
     if len(images) < max(1, (1 - MAX_DROPPED_SHARE) * len(rows)):
         raise ValueError(
             f"{path}: only {len(images)} of {len(rows)} rows can be used: {counts}"

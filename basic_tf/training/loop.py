@@ -14,7 +14,7 @@ from basic_tf import files
 from basic_tf.data import batches, preprocessing, sources
 from basic_tf.data import tokenizer as tokenizers
 from basic_tf.models import zoo
-from basic_tf.training import checkpoints, phases, run_log
+from basic_tf.training import checkpoints, distribution, phases, run_log
 from basic_tf.training import workdir as workdirs
 
 
@@ -127,6 +127,10 @@ def load(workdir):
 def train(config, workdir):
     """Trains a run, or goes on with one that was interrupted, to its last step.
 
+    Under a `tf.distribute` strategy, which the caller enters the scope of, `batch_size`
+    is that of all replicas. Of several processes every one reads the folder and the
+    chief alone writes it.
+
     Where operations are deterministic (`tf.config.experimental.enable_op_determinism`)
     a run that resumes is bit for bit the one that was never interrupted.
 
@@ -142,6 +146,9 @@ def train(config, workdir):
     _check(config)
     workdir = pathlib.Path(workdir)
     workdir.mkdir(parents=True, exist_ok=True)
+    if not distribution.is_chief():
+        _train_phases(config, workdir)
+        return
     with workdirs.exclusive(workdir):
         workdirs.claim(workdir, config)
         _train_phases(config, workdir)
@@ -169,7 +176,8 @@ def _check(config):
 def _train_phases(config, workdir):
     examples, tokenizer = load_data(config, workdir)
     names = [examples.label_names[index] for index in sorted(set(examples.labels))]
-    files.write_whole(workdir / "labels.json", json.dumps(names))
+    if distribution.is_chief():
+        files.write_whole(workdir / "labels.json", json.dumps(names))
     # Only now: preparing a data set for the first time draws random numbers, too.
     keras.utils.set_random_seed(config.seed)
     model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
@@ -177,7 +185,7 @@ def _train_phases(config, workdir):
         phases.check_phase(name, config.phases[name], model, examples)
     prefix, stored = checkpoints.read(workdir / "checkpoints", RunState.names())
     state = RunState.from_stored(stored)
-    log = run_log.RunLog(workdir, state)
+    log = run_log.RunLog(workdir, state, distribution.is_chief())
     phase = None
     if prefix:
         checkpoints.restore(prefix, _model_variables(model))
@@ -200,7 +208,7 @@ def _train_phases(config, workdir):
             checkpoints.restore(prefix, phase.variables())
         _run_phase(phase, config, workdir, state, log)
         state.phase, state.step = state.phase + 1, 0
-        if state.phase == len(config.phase_order):
+        if state.phase == len(config.phase_order) and distribution.is_chief():
             _write_summary(workdir, phase, model)
         _save(workdir, state, _model_variables(model))
     if phase is None:
@@ -247,6 +255,8 @@ def _run_phase(phase, config, workdir, state, log):
 
 
 def _save(workdir, state, variables):
+    if not distribution.is_chief():
+        return
     for name, variable in variables.items():
         if variable.dtype.is_floating and not tf.reduce_all(
             tf.math.is_finite(variable)
@@ -270,9 +280,12 @@ def load_data(config, workdir):
     path = workdir / "tokenizer.model"
     if not path.is_file():
         model = tokenizers.train(examples.captions, config.tokenizer.vocabulary_size)
-        files.write_whole(path, model)
+        if distribution.is_chief():
+            files.write_whole(path, model)
+    else:
+        model = path.read_bytes()
     max_length = config.model.text_encoder.max_length
-    tokenizer = tokenizers.Tokenizer(path.read_bytes(), max_length)
+    tokenizer = tokenizers.Tokenizer(model, max_length)
     keep = tokenizer.lengths(examples.captions).numpy() <= max_length
     if keep.sum() < max(1, (1 - sources.MAX_DROPPED_SHARE) * len(keep)):
         raise ValueError(

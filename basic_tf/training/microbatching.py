@@ -12,6 +12,9 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from basic_tf import slices
+from basic_tf.replicas import ONE_REPLICA
+
 
 @dataclasses.dataclass(frozen=True)
 class Pass:
@@ -21,14 +24,14 @@ class Pass:
         embeddings: `[B, D]` float32.
         backward: from their gradients `[B, D]` to `(gradients, statistics)`, lists
             parallel to the encoder's `weights` and `statistics`: float32 sums over the
-            batch, and the statistics after the step.
+            batch, and the statistics after the step. To be called once.
     """
 
     embeddings: tf.Tensor
     backward: Callable
 
 
-def run(encoder, inputs, microbatch_size, step, first_microbatch=0):
+def encode(encoder, inputs, microbatch_size, step, replicas=ONE_REPLICA):
     """Phases *embed* and, when its `backward` is called, *accumulate*.
 
     A microbatch as large as the batch takes the plain step: one pass, whose activations
@@ -36,21 +39,22 @@ def run(encoder, inputs, microbatch_size, step, first_microbatch=0):
 
     Args:
         encoder: `StatelessEncoder`.
-        inputs: `[B, ...]`, of a static shape.
+        inputs: `[B, ...]` of this replica alone; with microbatches, of a static shape.
         microbatch_size: M, a divisor of B; 0 for B.
         step: optimizer steps done so far, int scalar.
-        first_microbatch: index of the first microbatch in the batch of all replicas.
+        replicas: `Replicas` that take the step together.
 
     Returns:
-        `Pass`. Statistics average over microbatches: the moving averages take one step
-        towards the mean of the K microbatches' own.
+        `Pass`. Gradients are this replica's share, which sum to the whole ones.
+        Statistics average over the microbatches of all replicas: the moving averages
+        take one step towards the mean of the microbatches' own.
 
     Raises:
         ValueError: for a size that does not divide B, or a weight without gradient.
 
     Source: BASIC section 4, algorithm 1.
     """
-    batch = Batch(encoder, inputs, microbatch_size, step, first_microbatch)
+    batch = Batch(encoder, inputs, microbatch_size, step, replicas)
     if batch.num_microbatches == 1:
         return batch.plain_pass()
 
@@ -58,84 +62,104 @@ def run(encoder, inputs, microbatch_size, step, first_microbatch=0):
         def objective(index, embeddings, statistics):
             return batch.product(embeddings, gradients, index), ()
 
-        return batch.accumulate(objective)[:2]
+        sums, statistics, _ = batch.accumulate(objective)
+        return sums, batch.over_replicas(statistics)
 
     return Pass(batch.embed(), backward)
 
 
-def run_separable(encoder, inputs, microbatch_size, step, loss, num_metrics=0):
+def run_separable(
+    encoder, inputs, microbatch_size, step, loss, num_metrics=0, replicas=ONE_REPLICA
+):
     """Gradients of a loss that is a mean over examples, in one pass.
 
     Args:
-        encoder, inputs, microbatch_size, step: see `run`.
+        encoder, inputs, microbatch_size, step, replicas: see `encode`.
         loss: `(index, embeddings [M, D]) -> (mean loss, metrics)` of a microbatch.
         num_metrics: number of its metrics, scalars that are means over examples.
 
     Returns:
-        `(gradients, statistics, metrics)` of the batch.
+        `(gradients, statistics, metrics)`: gradients as this replica's share of those
+        of the batch of all replicas, metrics of this replica's batch.
 
     Raises:
-        ValueError: as `run`.
+        ValueError: as `encode`.
     """
-    batch = Batch(encoder, inputs, microbatch_size, step)
+    batch = Batch(encoder, inputs, microbatch_size, step, replicas)
     share = 1 / batch.num_microbatches
 
     def objective(index, embeddings, statistics):
         value, metrics = loss(index, embeddings)
-        return share * value, [share * metric for metric in metrics]
+        return value * share / replicas.count, [share * metric for metric in metrics]
 
-    return batch.accumulate(objective, num_metrics)
+    gradients, statistics, metrics = batch.accumulate(objective, num_metrics)
+    return gradients, batch.over_replicas(statistics), metrics
 
 
 class Batch:
     """A batch in K microbatches, with the values that its step starts from."""
 
-    def __init__(self, encoder, inputs, microbatch_size, step, first_microbatch=0):
+    def __init__(self, encoder, inputs, microbatch_size, step, replicas):
         self.encoder, self.inputs = encoder, inputs
         self.batch_size = inputs.shape[0]
         self.microbatch_size = microbatch_size or self.batch_size
-        check_size("microbatch size", self.microbatch_size, self.batch_size)
-        self.num_microbatches = self.batch_size // self.microbatch_size
-        self.step, self.first_microbatch = step, first_microbatch
+        self.num_microbatches = 1
+        if microbatch_size:
+            if self.batch_size is None:
+                raise ValueError(
+                    "microbatches need a batch of a static size: drop the remainder"
+                )
+            check_size("microbatch size", microbatch_size, self.batch_size)
+            self.num_microbatches = self.batch_size // microbatch_size
+        self.step, self.replicas = step, replicas
         self.weights, self.statistics = encoder.values()
 
     def forward(self, index):
         """Embeddings `[M, D]` of a microbatch, and the statistics after it."""
-        inputs = take(self.inputs, index, self.microbatch_size)
         return self.encoder(
             self.weights,
             self.statistics,
-            inputs,
+            self.take(self.inputs, index),
             self.step,
-            self.first_microbatch + index,
+            self.number(index),
         )
 
+    def take(self, values, index):
+        """Microbatch `index` of `[B, ...]`."""
+        if self.num_microbatches == 1:
+            return values
+        return slices.take(values, index, self.microbatch_size)
+
+    def number(self, index):
+        """Index of a microbatch in the batch of all replicas."""
+        return self.replicas.index * self.num_microbatches + index
+
     def plain_pass(self):
+        """The `Pass` of a batch in one piece."""
         with watching(self.weights) as tape:
             embeddings, statistics = self.forward(0)
 
         def backward(gradients):
-            return self._gradients(tape, embeddings, gradients), statistics
+            gradients = self._gradients(tape, embeddings, gradients)
+            return gradients, self.over_replicas(statistics)
 
         return Pass(embeddings, backward)
 
     def embed(self):
+        """Embeddings `[B, D]`, a microbatch at a time."""
+
         def body(index, embeddings):
             embedding, _ = self.forward(index)
             return index + 1, embeddings.write(index, embedding)
 
         embeddings = tf.TensorArray(tf.float32, self.num_microbatches)
-        (embeddings,) = loop(self.num_microbatches, body, embeddings)
+        (embeddings,) = slices.repeat(self.num_microbatches, body, embeddings)
         embeddings = embeddings.concat()
         return tf.ensure_shape(embeddings, (self.batch_size, embeddings.shape[-1]))
 
-    def no_statistics(self):
-        """Zeros to add the statistics of `forward` up from."""
-        return [tf.zeros_like(value) for value in self.statistics]
-
     def product(self, embeddings, gradients, index):
-        """What has the vector-Jacobian product with `gradients [B, D]` as gradient."""
-        return tf.reduce_sum(embeddings * take(gradients, index, self.microbatch_size))
+        """A scalar whose gradient is the vector-Jacobian product with `gradients`."""
+        return tf.reduce_sum(embeddings * self.take(gradients, index))
 
     def accumulate(self, objective, num_metrics=0):
         """Gradients of the sum of the objectives of all microbatches.
@@ -160,21 +184,35 @@ class Batch:
 
         def body(index, gradients, statistics, metrics):
             more_gradients, after, more_metrics = microbatch(index)
-            share = 1 / self.num_microbatches
+            # Differences, so that what no microbatch moves keeps every bit.
+            moves = [
+                (new - old) / self.num_microbatches
+                for new, old in zip(after, self.start(), strict=True)
+            ]
             return (
                 index + 1,
                 add(gradients, more_gradients),
-                add(statistics, [share * value for value in after]),
+                add(statistics, moves),
                 add(metrics, more_metrics),
             )
 
-        return loop(
+        return slices.repeat(
             self.num_microbatches,
             body,
             [tf.zeros(weight.shape) for weight in self.weights],
-            self.no_statistics(),
+            self.start(),
             [tf.zeros(())] * num_metrics,
         )
+
+    def over_replicas(self, statistics):
+        """The mean of their statistics; what none of them moves keeps every bit."""
+        pairs = zip(statistics, self.statistics, strict=True)
+        moves = self.replicas.mean([new - old for new, old in pairs])
+        return add(self.statistics, moves) if self.replicas.count > 1 else statistics
+
+    def start(self):
+        """What the statistics of `forward` are before any microbatch."""
+        return self.statistics
 
     def _gradients(self, tape, target, output_gradients=None):
         """Float32 and dense, one a weight."""
@@ -185,40 +223,23 @@ class Batch:
             if gradient is None
         ]
         if missing:
-            raise ValueError(f"the loss does not depend on {', '.join(missing)}")
+            raise ValueError(
+                f"the loss does not depend on {', '.join(missing)}, which `train` names"
+            )
         return [tf.cast(tf.convert_to_tensor(g), tf.float32) for g in gradients]
 
 
 @contextlib.contextmanager
 def watching(tensors):
+    """A tape that watches these tensors and nothing else."""
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(tensors)
         yield tape
 
 
 def add(sums, parts):
+    """Sums of two lists, entry by entry."""
     return [a + b for a, b in zip(sums, parts, strict=True)]
-
-
-def loop(num_microbatches, body, *values):
-    """Runs `body(index, *values)` for each microbatch, one at a time.
-
-    TensorFlow would run ten iterations side by side, and hold the activations of all.
-    """
-    return tf.while_loop(
-        lambda index, *_: index < num_microbatches,
-        body,
-        (0, *values),
-        parallel_iterations=1,
-        maximum_iterations=num_microbatches,
-    )[1:]
-
-
-def take(batch, index, microbatch_size):
-    """Microbatch `index` of `[B, ...]`, of a static shape, which XLA needs."""
-    size = [microbatch_size, *batch.shape[1:]]
-    begin = [index * microbatch_size] + [0] * (len(size) - 1)
-    return tf.ensure_shape(tf.slice(batch, begin, size), size)
 
 
 def check_size(name, microbatch_size, batch_size):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import keras
 import numpy as np
+import tensorflow as tf
 from absl import logging
 
 from basic_tf.data import batches
@@ -98,9 +99,7 @@ def check_phase(name, config, model, examples):
         if config.kind not in _KINDS:
             raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
         batches.check_batch_size(config.batch_size, len(examples))
-        for field in ("microbatch_image", "microbatch_text"):
-            if field in config:
-                microbatching.check_size(field, config[field], config.batch_size)
+        _check_microbatches(config)
         if config.kind == "supervised":
             if not examples.label_sets:
                 raise ValueError("kind supervised needs labelled examples")
@@ -113,6 +112,19 @@ def check_phase(name, config, model, examples):
             )
     except ValueError as error:
         raise ValueError(f"phase {name}: {error}") from None
+
+
+def _check_microbatches(config):
+    num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if config.batch_size % num_replicas:
+        raise ValueError(
+            f"batch_size {config.batch_size} is not a multiple of the {num_replicas} "
+            "replicas"
+        )
+    of_replica = config.batch_size // num_replicas
+    for field in ("microbatch_image", "microbatch_text"):
+        if field in config:
+            microbatching.check_size(field, config[field], of_replica)
 
 
 def make_phase(name, config, model, examples, tokenizer, image_size, seed):
@@ -199,8 +211,11 @@ def _contrastive(config, model, examples, tokenizer, image_size, seed):
         logging.info("the image encoder is frozen: embedding all training images once")
         embeddings = features.embed_images(model, examples, image_size)
         fields["image_embedding"] = batches.row_loader(embeddings)
-    form = trainers.contrastive_form(config.batch_size).__name__
-    logging.info("batch size %d: %s", config.batch_size, form)
+    num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    form = (
+        "dense" if trainers.is_dense(config.batch_size, num_replicas) else "streaming"
+    )
+    logging.info("%s loss of %d pairs", form, config.batch_size)
     return trainer, fields
 
 

@@ -30,10 +30,14 @@ class RunLog:
         state: `RunState`; its total step is where the log goes on. Rows after it, which
             an interrupted run wrote but did not save, are dropped (TensorBoard's
             events keep them).
+        writes: whether files are written at all.
     """
 
-    def __init__(self, workdir, state):
+    def __init__(self, workdir, state, writes=True):
         self.state = state
+        self._writes = writes
+        if not writes:
+            return
         self._path = pathlib.Path(workdir) / "metrics.jsonl"
         rows = [r for r in read_rows(workdir) if r["total_step"] <= state.total_step]
         text = "".join(json.dumps(row) + "\n" for row in rows)
@@ -41,7 +45,7 @@ class RunLog:
         self._events = tf.summary.create_file_writer(str(self._path.parent / "events"))
 
     def write(self, phase, metrics):
-        """Writes a row for the current step, and a line for whoever is watching."""
+        """Writes a row for the current step, and returns it."""
         state = self.state
         row = {
             "phase": phase.name,
@@ -52,6 +56,8 @@ class RunLog:
             "cpu_seconds": round(state.cpu_seconds, 3),
             "peak_memory_mb": memory.peak_memory_mb(),
         } | {name: float(value) for name, value in metrics.items()}
+        if not self._writes:
+            return row
         with self._path.open("a") as file:
             file.write(json.dumps(row) + "\n")
         with self._events.as_default(step=state.total_step):

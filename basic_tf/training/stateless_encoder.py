@@ -14,13 +14,14 @@ class StatelessEncoder:
 
     Nothing is assigned. Every random mask is drawn from (seed, step, microbatch, layer)
     alone, so that a second pass over a microbatch computes the same function as the
-    first, and a later step another one.
+    first, and a later step another one. Losses that layers add are not counted.
 
     Args:
-        encode: `(inputs, training) -> [M, D]`, through `encoder`.
-        encoder: built Keras model.
-        weights: its variables that are trained; without any, the encoder runs as in
-            inference.
+        encode: `(inputs, training) -> [M, D]` float32, through `encoder`.
+        encoder: built Keras model. `statistics` are its weights that no gradient
+            trains.
+        weights: variables that `encode` reads and that are trained; without any, the
+            encoder runs as in inference.
         seed: int.
         batch_norm: "microbatch" normalises a microbatch with its own statistics;
             "frozen" with the moving averages, which stay; "global" with those of the
@@ -36,6 +37,7 @@ class StatelessEncoder:
                 f"batch_norm {batch_norm!r} is none of {', '.join(BATCH_NORM_MODES)}"
             )
         self._encode = encode
+        self._name = encoder.name
         self.weights = list(weights)
         self.batch_norm = batch_norm
         self._seed = seed
@@ -62,7 +64,7 @@ class StatelessEncoder:
         ]
 
     def __call__(
-        self, weights, statistics, inputs, step, microbatch, batch_norm_call=None
+        self, weights, statistics, inputs, step, microbatch, calling=((), None)
     ):
         """Encodes a microbatch.
 
@@ -72,11 +74,14 @@ class StatelessEncoder:
             inputs: `[M, ...]`.
             step: optimizer steps done so far, int scalar.
             microbatch: its index in the batch of all replicas, int scalar.
-            batch_norm_call: what stands in for the `call` of the batch norms, see
-                `calling`.
+            calling: layers, and what stands in for their `call`, see `_calling`.
 
         Returns:
             `(embeddings, statistics)`: `[M, D]`, and the statistics after it.
+
+        Raises:
+            ValueError: for a layer that assigns what the encoder does not own, such as
+                the seed that all layers without a seed generator share.
         """
         mapping = [
             *zip(self.weights, weights, strict=True),
@@ -84,13 +89,18 @@ class StatelessEncoder:
             *self._seeds(step, microbatch),
         ]
         if self.batch_norm == "frozen":
-            batch_norm_call = _call_in_inference
+            calling = self.batch_norms, _call_in_inference
         with (
             keras.StatelessScope(state_mapping=mapping) as scope,
-            calling(self.batch_norms, batch_norm_call),
+            _calling(*calling),
         ):
             embeddings = self._encode(inputs, self.is_trained)
             after = [scope.get_current_value(v) for v in self.statistics]
+        if len(scope.state_mapping) > len(mapping):
+            raise ValueError(
+                f"a layer of {self._name} assigns a variable that is not its own; one "
+                "that draws random values needs its own keras.random.SeedGenerator"
+            )
         return embeddings, after
 
     def _seeds(self, step, microbatch):
@@ -115,16 +125,8 @@ def _call_in_inference(layer, call, inputs, training=None, **kwargs):
 
 
 @contextlib.contextmanager
-def calling(layers, call):
-    """Lets `call(layer, its own call, *arguments)` stand in for that of the layers.
-
-    Args:
-        layers: Keras layers.
-        call: function; None changes nothing.
-    """
-    if call is None:
-        yield
-        return
+def _calling(layers, call):
+    """Lets `call(layer, its own call, *arguments)` stand in for that of the layers."""
     for layer in layers:
         layer.call = functools.partial(call, layer, layer.call)
     try:

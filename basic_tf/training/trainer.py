@@ -1,11 +1,12 @@
 """Trainers: Keras models whose `train_step` is the step of a phase."""
 
+import functools
 import itertools
 
 import keras
 import tensorflow as tf
 
-from basic_tf import losses, streaming_loss
+from basic_tf import losses, replicas, slices, streaming_loss
 from basic_tf.models import dual_encoder
 from basic_tf.optimizers import groups
 from basic_tf.training import global_batch_norm, microbatching
@@ -24,16 +25,31 @@ class _Trainer(keras.Model):
         super().__init__(**kwargs)
         self._means = {name: keras.metrics.Mean(name) for name in self.metric_names}
 
-    def _update(self, encoder, gradients, statistics):
-        """Assigns the statistics; `(gradient, variable)` pairs for the optimizer."""
-        for variable, value in zip(encoder.statistics, statistics, strict=True):
-            variable.assign(value)
-        return zip(gradients, encoder.weights, strict=True)
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        # Trainers are built. Under a strategy Keras would average a batch over
+        # replicas first, which fails for dictionaries on several machines.
+        pass
+
+    def _encode(self, encoder, inputs, microbatch_size, form, **options):
+        """`microbatching.encode`, or another form of it, at this step."""
+        return form(
+            encoder,
+            inputs,
+            microbatch_size,
+            self.optimizer.iterations,
+            replicas=replicas.current(),
+            **options,
+        )
 
     def _report(self, values):
         for name, value in values.items():
             self._means[name].update_state(value)
-        return {name: mean.result() for name, mean in self._means.items()}
+        results = {name: mean.result() for name, mean in self._means.items()}
+        if isinstance(
+            tf.distribute.get_strategy(), tf.distribute.MultiWorkerMirroredStrategy
+        ):  # where Keras averages over the first axis
+            results = {name: value[tf.newaxis] for name, value in results.items()}
+        return results
 
 
 class SupervisedTrainer(_Trainer):
@@ -48,6 +64,10 @@ class SupervisedTrainer(_Trainer):
         microbatch_image: M, a divisor of B; 0 for no microbatches.
         batch_norm: see `StatelessEncoder`.
         seed: int, of the random masks.
+
+    Raises:
+        ValueError: for an unknown `batch_norm`; in a step, if `microbatch_image` does
+            not divide B.
 
     `accuracy` is how often the highest logit is one of the example's labels.
 
@@ -86,26 +106,42 @@ class SupervisedTrainer(_Trainer):
         )
 
     def train_step(self, batch):
-        def loss_of(index, logits):
-            size = logits.shape[0]
-            labels = microbatching.take(batch["labels"], index, size)
-            best = tf.argmax(logits, axis=1)
-            hits = tf.gather(labels, best, axis=1, batch_dims=1) > 0
-            accuracy = tf.reduce_mean(tf.cast(hits, tf.float32))
-            loss = losses.multi_label_softmax_loss(labels, logits)
-            return loss, (loss, accuracy)
-
-        gradients, statistics, (loss, accuracy) = microbatching.run_separable(
-            self._encoder,
-            batch["image"],
-            self.microbatch_image,
-            self.optimizer.iterations,
-            loss_of,
-            num_metrics=2,
+        encode = functools.partial(
+            self._encode, self._encoder, batch["image"], self.microbatch_image
         )
-        pairs = self._update(self._encoder, gradients, statistics)
-        self.optimizer.apply_gradients(pairs)
+        if self._encoder.batch_norm == "global":
+            run = encode(global_batch_norm.encode)
+            with microbatching.watching(run.embeddings) as tape:
+                loss, accuracy = _classify(run.embeddings, batch["labels"])
+            gradients = tape.gradient(loss, run.embeddings)
+            gradients /= replicas.current().count
+            gradients, statistics = run.backward(gradients)
+        else:
+
+            def loss_of(index, logits):
+                labels = slices.take(batch["labels"], index, logits.shape[0])
+                loss, accuracy = _classify(logits, labels)
+                return loss, (loss, accuracy)
+
+            gradients, statistics, (loss, accuracy) = encode(
+                microbatching.run_separable, loss=loss_of, num_metrics=2
+            )
+        _assign(self._encoder.statistics, statistics)
+        self.optimizer.apply(gradients, self._encoder.weights)
         return self._report({"loss": loss, "accuracy": accuracy})
+
+
+def _classify(logits, labels):
+    """Mean loss of `[B, C]`, and how often the highest logit is one of the labels."""
+    best = tf.argmax(logits, axis=1)
+    hits = tf.gather(labels, best, axis=1, batch_dims=1) > 0
+    accuracy = tf.reduce_mean(tf.cast(hits, tf.float32))
+    return losses.multi_label_softmax_loss(labels, logits), accuracy
+
+
+def _assign(variables, values):
+    for variable, value in zip(variables, values, strict=True):
+        variable.assign(value)
 
 
 class ContrastiveTrainer(_Trainer):
@@ -151,12 +187,13 @@ class ContrastiveTrainer(_Trainer):
         self.trained_variables = list(itertools.compress(variables, is_trained))
         if not self.trained_variables:
             raise ValueError(f"train {train} leaves no variable to train")
-        self._trained = {id(variable) for variable in self.trained_variables}
+        trained = {id(variable) for variable in self.trained_variables}
+        self._trains_scale = id(model.log_scale) in trained
         self._images, self._texts = (
             StatelessEncoder(
                 encode,
                 encoder,
-                [v for v in encoder.trainable_variables if id(v) in self._trained],
+                [v for v in encoder.trainable_variables if id(v) in trained],
                 seed + index,
                 batch_norm,
             )
@@ -167,10 +204,13 @@ class ContrastiveTrainer(_Trainer):
                 )
             )
         )
+        of_batch = batch_norm == "global"
+        self._form = global_batch_norm.encode if of_batch else microbatching.encode
         self.built = True
 
     @property
     def trains_images(self):
+        """Whether any variable of the image encoder is trained."""
         return self._images.is_trained
 
     def call(self, batch, training=False):
@@ -180,48 +220,56 @@ class ContrastiveTrainer(_Trainer):
     def train_step(self, batch):
         log_scale = self.dual_encoder.log_scale
         images = self._embed_images(batch)
-        texts = self._run(self._texts, batch["token_ids"], self.microbatch_text)
-        inputs = [
-            images.embeddings,
-            texts.embeddings,
-            tf.convert_to_tensor(log_scale.value),
-        ]
-        with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(inputs)
-            form = contrastive_form(texts.embeddings.shape[0])
-            loss, accuracy = form(*inputs, batch.get("caption_ids"))
+        texts = self._encode(
+            self._texts, batch["token_ids"], self.microbatch_text, self._form
+        )
+        inputs = [images.embeddings, texts.embeddings]
+        inputs.append(tf.convert_to_tensor(log_scale.value))
+        with microbatching.watching(inputs) as tape:
+            loss, accuracy = contrastive(*inputs, batch.get("caption_ids"))
         by_images, by_texts, by_scale = tape.gradient(loss, inputs)
-        pairs = []
-        for encoder, run, gradients in (
+        gradients, variables = [], []
+        for encoder, run, by_embeddings in (
             (self._images, images, by_images),
             (self._texts, texts, by_texts),
         ):
             if encoder.is_trained:
-                pairs += self._update(encoder, *run.backward(gradients))
-        if id(log_scale) in self._trained:
-            pairs.append((by_scale, log_scale))
-        self.optimizer.apply_gradients(pairs)
-        log_scale.assign(tf.minimum(log_scale, dual_encoder.MAX_LOG_SCALE))
+                encoder_gradients, statistics = run.backward(by_embeddings)
+                gradients += encoder_gradients
+                variables += encoder.weights
+                _assign(encoder.statistics, statistics)
+        if self._trains_scale:
+            gradients.append(by_scale)
+            variables.append(log_scale)
+        self.optimizer.apply(gradients, variables)
+        if self._trains_scale:
+            log_scale.assign(tf.minimum(log_scale, dual_encoder.MAX_LOG_SCALE))
         return self._report(
-            {
-                "loss": loss,
-                "accuracy": accuracy,
-                "temperature": tf.exp(-inputs[2]),
-            }
+            {"loss": loss, "accuracy": accuracy, "temperature": tf.exp(-inputs[2])}
         )
 
     def _embed_images(self, batch):
-        if "image_embedding" in batch:
-            return microbatching.Pass(batch["image_embedding"], backward=None)
-        return self._run(self._images, batch["image"], self.microbatch_image)
+        if "image_embedding" not in batch:
+            return self._encode(
+                self._images, batch["image"], self.microbatch_image, self._form
+            )
+        if self._images.is_trained:
+            raise ValueError("a batch of image embeddings cannot train their encoder")
+        return microbatching.Pass(batch["image_embedding"], backward=None)
 
-    def _run(self, encoder, inputs, microbatch_size):
-        form = global_batch_norm if encoder.batch_norm == "global" else microbatching
-        return form.run(encoder, inputs, microbatch_size, self.optimizer.iterations)
+
+def contrastive(image_embeddings, text_embeddings, log_scale, caption_ids=None):
+    """The contrastive loss over all replicas, in the form that suits the batch size.
+
+    Args and returns as `streaming_contrastive_loss`.
+    """
+    values = image_embeddings, text_embeddings, log_scale, caption_ids
+    together = replicas.current()
+    if is_dense(image_embeddings.shape[0], together.count):
+        return losses.contrastive_loss(*values)
+    return streaming_loss.streaming_contrastive_loss(*values, replicas=together)
 
 
-def contrastive_form(batch_size):
-    """The form of the contrastive loss that suits a batch size."""
-    if batch_size <= MAX_DENSE_BATCH_SIZE:
-        return losses.contrastive_loss
-    return streaming_loss.streaming_contrastive_loss
+def is_dense(batch_size, num_replicas=1):
+    """Whether the loss of a batch is computed in its dense form."""
+    return num_replicas == 1 and batch_size <= MAX_DENSE_BATCH_SIZE

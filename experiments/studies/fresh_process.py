@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import tensorflow as tf
 from absl import flags
 
 from basic_tf import memory
@@ -41,22 +42,24 @@ def measure(module, row):
     return result
 
 
-def steps(step, repetitions):
-    """Time and memory of a step.
+def time_and_memory(function, arguments, repetitions):
+    """What a call takes, without its tracing.
 
     Args:
-        step: function without arguments. Its first call may trace.
+        function: a `tf.function`.
+        arguments: tuple.
         repetitions: number of calls.
 
     Returns:
         `{"seconds", "cpu_seconds"}` of the fastest call, and `"step_memory_mb"`, the
         peak of this process over what it held before the first call.
     """
+    function.get_concrete_function(*arguments)
     before = memory.forget_peak()
     times = []
     for _ in range(repetitions):
         start = time.perf_counter(), time.process_time()
-        step()
+        tf.nest.flatten(function(*arguments))[0].numpy()  # waits for it
         times.append((time.perf_counter() - start[0], time.process_time() - start[1]))
     wall, cpu = (min(column) for column in zip(*times, strict=True))
     return {

@@ -78,7 +78,7 @@ def _measure(mode, batch_size, microbatch_size, image_size):
         ),
     }
     step = tf.function(trainer.train_step)
-    return fresh_process.steps(lambda: step(batch)["loss"].numpy(), repetitions=4)
+    return fresh_process.time_and_memory(step, (batch,), repetitions=4)
 
 
 def _find(rows, mode, batch_size, microbatch_size):

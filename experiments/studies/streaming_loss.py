@@ -18,7 +18,7 @@ import tensorflow as tf
 from absl import flags
 from matplotlib import figure
 
-from basic_tf import losses, streaming_loss
+from basic_tf import losses, slices, streaming_loss
 from experiments import command_line
 from experiments.studies import fresh_process, page
 
@@ -75,9 +75,10 @@ def _measure(form, batch_size):
         return loss, tape.gradient(loss, tensors)
 
     function = _products if form == MATMUL else with_gradients
-    return fresh_process.steps(
-        lambda: function(images, texts, log_scale),
-        repetitions=4 if batch_size <= 16384 else 1,
+    return fresh_process.time_and_memory(
+        function,
+        (images, texts, log_scale),
+        repetitions=3 if batch_size <= 16384 else 1,
     )
 
 
@@ -85,13 +86,13 @@ def _measure(form, batch_size):
 def _products(images, texts, log_scale):
     """Logits, and logits again with both gradients, as the two sweeps make them."""
     batch_size = images.shape[0]
-    size = streaming_loss.largest_divisor(
+    size = slices.largest_divisor(
         batch_size, streaming_loss.BLOCK_ELEMENTS // batch_size
     )
     scale = tf.exp(log_scale)
 
     def logits(block):
-        part = tf.slice(images, [block * size, 0], [size, DIM])
+        part = slices.take(images, block, size)
         return part, tf.matmul(texts, part * scale, transpose_b=True)
 
     def first(block, total):
@@ -103,17 +104,11 @@ def _products(images, texts, log_scale):
         by_texts += tf.matmul(matrix, part)
         return block + 1, by_images.write(block, by_image), by_texts
 
-    def loop(body, *values):
-        return tf.while_loop(
-            lambda block, *_: block < batch_size // size,
-            body,
-            (0, *values),
-            parallel_iterations=1,
-        )
-
-    _, total = loop(first, 0.0)
+    (total,) = slices.repeat(batch_size // size, first, 0.0)
     by_images = tf.TensorArray(tf.float32, batch_size // size)
-    _, by_images, by_texts = loop(second, by_images, tf.zeros_like(texts))
+    by_images, by_texts = slices.repeat(
+        batch_size // size, second, by_images, tf.zeros_like(texts)
+    )
     return total, by_images.concat(), by_texts
 
 

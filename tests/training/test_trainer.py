@@ -52,8 +52,14 @@ def loop_loss(model, batch, excluded):
 
 
 @pytest.mark.parametrize("exclude", [False, True])
-def test_a_step_follows_the_gradient_of_a_naive_loop(model, exclude):
+@pytest.mark.parametrize("form", ["plain", "microbatched", "streaming"])
+def test_a_step_follows_the_gradient_of_a_naive_loop(model, monkeypatch, form, exclude):
     batch = make_batch()
+    options = {}
+    if form == "microbatched":
+        options = {"microbatch_image": 2, "microbatch_text": 3, "batch_norm": "global"}
+    if form == "streaming":
+        monkeypatch.setattr(trainer, "MAX_DENSE_BATCH_SIZE", 1)
     with tf.GradientTape() as tape:
         loss = loop_loss(model, batch, {(0, 1), (1, 0)} if exclude else set())
     variables = model.trainable_variables
@@ -61,7 +67,7 @@ def test_a_step_follows_the_gradient_of_a_naive_loop(model, exclude):
     before = [v.numpy() for v in variables]
     if exclude:
         batch["caption_ids"] = tf.constant([7, 7, 1, 2, 3, 4])
-    fit_one_step(trainer.ContrastiveTrainer(model), batch, 0.1)
+    fit_one_step(trainer.ContrastiveTrainer(model, **options), batch, 0.1)
     for variable, old, gradient in zip(variables, before, gradients, strict=True):
         np.testing.assert_allclose(
             variable.numpy(),
@@ -116,12 +122,27 @@ def test_rules_that_train_nothing_are_refused(model):
         trainer.ContrastiveTrainer(model, train=((".", False),))
 
 
-def test_phase_one_moves_the_image_encoder_alone(model):
+def test_a_scale_that_is_not_trained_keeps_its_value(model):
+    model.log_scale.assign(math.log(200))
+    rules = (("/image_encoder/|/text_encoder/", True), ("log_scale$", False))
+    fit_one_step(trainer.ContrastiveTrainer(model, train=rules), make_batch(), 1e-6)
+    assert float(model.log_scale) == np.float32(math.log(200))
+
+
+def test_embeddings_cannot_train_the_encoder_they_come_from(model):
+    batch = make_batch()
+    batch["image_embedding"] = model.encode_image(batch.pop("image"))
+    with pytest.raises(ValueError, match="embeddings cannot train their encoder"):
+        fit_one_step(trainer.ContrastiveTrainer(model), batch, 0.1)
+
+
+@pytest.mark.parametrize("size, batch_norm", [(0, "microbatch"), (2, "global")])
+def test_phase_one_moves_the_image_encoder_alone(model, size, batch_norm):
     labels = np.zeros((6, 4), np.float32)
     labels[np.arange(6), [0, 1, 2, 3, 0, 1]] = 1
     kept = [*model.text_encoder.variables, model.log_scale]
     kept_before = [v.numpy() for v in kept]
-    ours = trainer.SupervisedTrainer(model, num_classes=4)
+    ours = trainer.SupervisedTrainer(model, 4, size, batch_norm)
     trained = [*model.image_encoder.trainable_variables, ours.classifier.kernel]
     before = [v.numpy() for v in trained]
     batch = {"image": make_batch()["image"], "labels": tf.constant(labels)}

@@ -1,0 +1,80 @@
+"""Takes steps with several replicas and writes the weights into files `NAME.npz`.
+
+`python replicated_steps.py FOLDER 4`, or, with TF_CONFIG set, `... multi_worker`. A
+process of its own: devices, and the groups of their collectives, are made once.
+"""
+
+import os
+import pathlib
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from basic_tf.training import distribution, trainer
+from tests.training import small_encoders
+
+BATCH_SIZE, STEPS = 16, 2
+
+
+def main(folder, replicas):
+    if replicas == "multi_worker":
+        train(folder, "multi_worker", distribution.make_strategy("multi_worker"), 2)
+        return
+    distribution.split_cpu(int(replicas))
+    mirrored = distribution.make_strategy("mirrored")
+    # Microbatches of 2 on any number of replicas: the same ones.
+    train(folder, f"contrastive_{replicas}", mirrored, 2)
+    if replicas == "2":
+        one = distribution.make_strategy("default")
+        train(folder, "contrastive_1", one, 2)
+        for count, strategy in ((1, one), (2, mirrored)):
+            train(folder, f"supervised_{count}", strategy, 2, supervised=True)
+            size = 16 if count == 1 else 4
+            train(folder, f"global_{count}", strategy, size, "global", dropout=0.0)
+
+
+def train(
+    folder, name, strategy, size, batch_norm="microbatch", dropout=0.3, supervised=False
+):
+    keras.utils.set_random_seed(0)
+    with strategy.scope():
+        model = small_encoders.build(dropout)
+        if supervised:
+            model.image_encoder.embedding_dim = small_encoders.DIM
+            ours = trainer.SupervisedTrainer(model, 3, size, batch_norm)
+        else:
+            ours = trainer.ContrastiveTrainer(
+                model,
+                microbatch_image=size,
+                microbatch_text=size,
+                batch_norm=batch_norm,
+            )
+        ours.compile(keras.optimizers.SGD(0.05), jit_compile=False)
+        ours.optimizer.build(ours.trained_variables)
+    data = tf.data.Dataset.from_tensor_slices(make_data())
+    data = data.batch(BATCH_SIZE, drop_remainder=True).repeat()
+    history = ours.fit(data, steps_per_epoch=STEPS, shuffle=False, verbose=0).history
+    kept = [v for v in model.variables if "seed" not in v.path]
+    values = {f"{i} {v.name}": v.numpy() for i, v in enumerate(kept)}
+    values["loss"] = np.array(history["loss"])
+    if distribution.is_chief():
+        np.savez(pathlib.Path(folder) / f"{name}.npz", **values)
+
+
+def make_data():
+    rng = np.random.default_rng(0)
+    size = small_encoders.IMAGE_SIZE
+    return {
+        "image": rng.random((BATCH_SIZE, size, size, 3), np.float32),
+        "token_ids": rng.integers(0, small_encoders.VOCABULARY, (BATCH_SIZE, 4)),
+        "labels": np.eye(3, dtype=np.float32)[rng.integers(0, 3, BATCH_SIZE)],
+        "caption_ids": rng.integers(0, 12, BATCH_SIZE),
+    }
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
