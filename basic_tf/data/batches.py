@@ -24,7 +24,9 @@ def check_batch_size(batch_size, num_examples):
         )
 
 
-def shuffled_indices(num_examples, batch_size, first_step, last_step, seed):
+def shuffled_indices(
+    num_examples, batch_size, first_step, last_step, seed, num_parts=1, own_parts=(0,)
+):
     """Which examples make up each batch.
 
     Every epoch is another permutation of all examples. What is left after its last
@@ -37,9 +39,12 @@ def shuffled_indices(num_examples, batch_size, first_step, last_step, seed):
         first_step: the first batch to give.
         last_step: the batch to stop before.
         seed: int; the batch of a step depends on it and on the step alone.
+        num_parts: equal parts that a batch is split into, for as many replicas.
+        own_parts: which of them to give, one after another.
 
     Returns:
-        `tf.data.Dataset` of `(step, [B] int64)`.
+        `tf.data.Dataset` of `(number, [B / parts] int64)`; the number counts the parts
+        of all batches, and is the step where a batch has one.
 
     Raises:
         ValueError: if there are fewer examples than one batch.
@@ -63,7 +68,15 @@ def shuffled_indices(num_examples, batch_size, first_step, last_step, seed):
             max_index=tf.constant(num_examples - 1, tf.int64),
         )
 
-    return tf.data.Dataset.range(first_step, last_step).map(draw)
+    def split(step, indices):
+        parts = tf.reshape(indices, (num_parts, batch_size // num_parts))
+        own = tf.constant(list(own_parts), tf.int64)
+        return tf.data.Dataset.from_tensor_slices(
+            (step * num_parts + own, tf.gather(parts, own))
+        )
+
+    dataset = tf.data.Dataset.range(first_step, last_step).map(draw)
+    return dataset if num_parts == 1 else dataset.flat_map(split)
 
 
 def row_loader(rows):

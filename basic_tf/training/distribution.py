@@ -1,6 +1,10 @@
 """Strategies of `tf.distribute` by name: data parallelism over devices, machines."""
 
+import contextlib
+import tempfile
+
 import tensorflow as tf
+from absl import logging
 
 
 def _mirrored():
@@ -42,6 +46,36 @@ def make_strategy(name):
     return STRATEGIES[name]()
 
 
+def distribute_batches(make_parts):
+    """A data set that gives every replica of the current strategy its part of a batch.
+
+    Args:
+        make_parts: `(number of parts, those to give) -> tf.data.Dataset` of the parts
+            of each batch, one after another.
+    """
+    strategy = tf.distribute.get_strategy()
+    num_replicas = strategy.num_replicas_in_sync
+    if num_replicas == 1:
+        return make_parts(1, (0,))
+
+    def of_machine(context):
+        local = num_replicas // context.num_input_pipelines
+        first = context.input_pipeline_id * local
+        # Without an end: parts that may run out have no shape that machines agree on.
+        return make_parts(num_replicas, range(first, first + local)).repeat()
+
+    return strategy.distribute_datasets_from_function(of_machine)
+
+
+def momentum_dtype():
+    """Storage of first moments: bfloat16, where the strategy can handle it."""
+    strategy = tf.distribute.get_strategy()
+    if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        logging.info("first moments are float32: bfloat16 has no broadcast to machines")
+        return "float32"
+    return "bfloat16"
+
+
 def split_cpu(count):
     """Makes `count` devices of the CPU; must come before the first operation."""
     if count > 1:
@@ -49,6 +83,16 @@ def split_cpu(count):
             tf.config.list_physical_devices("CPU")[0],
             [tf.config.LogicalDeviceConfiguration()] * count,
         )
+
+
+@contextlib.contextmanager
+def checkpoint_folder(folder):
+    """Where this process is to write a checkpoint: all take part, one is kept."""
+    if is_chief():
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as unused:
+        yield unused
 
 
 def is_chief():

@@ -255,8 +255,6 @@ def _run_phase(phase, config, workdir, state, log):
 
 
 def _save(workdir, state, variables):
-    if not distribution.is_chief():
-        return
     for name, variable in variables.items():
         if variable.dtype.is_floating and not tf.reduce_all(
             tf.math.is_finite(variable)
@@ -265,9 +263,8 @@ def _save(workdir, state, variables):
                 f"{name} is not finite after step {state.step} (step "
                 f"{state.total_step} of the run); the last checkpoint is kept"
             )
-    checkpoints.save(
-        workdir / "checkpoints", state.total_step, variables | state.variables()
-    )
+    with distribution.checkpoint_folder(workdir / "checkpoints") as folder:
+        checkpoints.save(folder, state.total_step, variables | state.variables())
 
 
 def _model_variables(model):

@@ -7,6 +7,7 @@
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 
@@ -18,7 +19,7 @@ from absl import logging
 from basic_tf.data import batches
 from basic_tf.evaluation import features
 from basic_tf.optimizers import adafactorw, schedules
-from basic_tf.training import microbatching
+from basic_tf.training import distribution, microbatching
 from basic_tf.training import trainer as trainers
 
 
@@ -31,7 +32,8 @@ class Phase:
         steps: optimizer steps.
         batch_size: B.
         trainer: compiled Keras model with the phase's `train_step`.
-        make_batches: `(first_step, last_step) -> tf.data.Dataset`.
+        make_batches: `(first_step, last_step) -> tf.data.Dataset`, distributed over the
+            replicas of the current strategy.
     """
 
     name: str
@@ -153,15 +155,23 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
         config, model, examples, tokenizer, image_size, seed
     )
     optimizer = adafactorw.AdaFactorW(
-        _learning_rate_schedule(config), decay=config.weight_decay
+        _learning_rate_schedule(config),
+        decay=config.weight_decay,
+        momentum_dtype=distribution.momentum_dtype(),
     )
     optimizer.build(trainer.trained_variables)
     # XLA is slower than TensorFlow's own kernels on CPUs and compiles for minutes.
     trainer.compile(optimizer=optimizer, jit_compile=False)
 
-    def make_batches(first_step, last_step):
+    def make_parts(first_step, last_step, num_parts, own_parts):
         indices_by_step = batches.shuffled_indices(
-            len(examples), config.batch_size, first_step, last_step, seed
+            len(examples),
+            config.batch_size,
+            first_step,
+            last_step,
+            seed,
+            num_parts,
+            own_parts,
         )
         images = None
         if "image_embedding" not in fields:
@@ -173,6 +183,10 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
                 config.augmentation.to_dict(),
             )
         return batches.training_batches(indices_by_step, fields, images)
+
+    def make_batches(first_step, last_step):
+        make = functools.partial(make_parts, first_step, last_step)
+        return distribution.distribute_batches(make)
 
     return Phase(name, config.steps, config.batch_size, trainer, make_batches)
 

@@ -155,3 +155,15 @@ def test_pixels_are_selected_with_their_examples(examples):
 def test_pixels_kept_at_another_size_are_refused(examples):
     with pytest.raises(ValueError, match="kept at 8, not at 16"):
         batches.image_loader(batches.keep_pixels(examples, 8), 16)
+
+
+def test_the_parts_of_a_batch_are_the_batch():
+    whole = list(batches.shuffled_indices(50, 12, 1, 3, seed=5).as_numpy_iterator())
+    parts = [
+        list(batches.shuffled_indices(50, 12, 1, 3, 5, 4, own).as_numpy_iterator())
+        for own in ((0, 1), (2, 3))
+    ]
+    for position, (step, indices) in enumerate(whole):
+        own = [part for machine in parts for part in machine[2 * position :][:2]]
+        assert [number for number, _ in own] == [4 * step + k for k in range(4)]
+        np.testing.assert_array_equal(np.concatenate([p for _, p in own]), indices)
