@@ -21,6 +21,7 @@ def tiny_config(data_dir):
             "microbatch_image": 0,
             "microbatch_text": 0,
             "batch_norm": "microbatch",
+            "accumulate": "buffer",
             "label_balance": 0.5,
             "train": ((".", True),),
             "exclude_equal_captions": False,

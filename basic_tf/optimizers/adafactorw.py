@@ -20,26 +20,28 @@ def is_factored(shape):
     return len(shape) >= 2 and min(shape[-2:]) >= MIN_FACTORED_AXIS
 
 
-def update_second_moment(moments, gradient, beta_2):
-    """One step of the second moment.
+def mean_squares(gradient, num_moments):
+    """The squares of a gradient, as its second moment keeps them.
 
     Args:
-        moments: `(rows, columns)`, the means over the last and the second last axis, or
-            `(full,)` for a weight that is not factored; float32.
-        gradient: float32, of the weight's shape.
-        beta_2: decay of the average.
+        gradient: float32.
+        num_moments: 2 for a factored weight, else 1.
 
     Returns:
-        The new moments, as `moments`. Source: Shazeer & Stern 2018, algorithm 2.
+        `(rows, columns)`, the means over the last and the second last axis, or
+        `(full,)`. Source: Shazeer & Stern 2018, algorithm 2.
     """
-    squares = tf.square(gradient) + EPSILON
-    if len(moments) == 1:
-        new = (squares,)
-    else:
-        new = (tf.reduce_mean(squares, -1), tf.reduce_mean(squares, -2))
+    squares = tf.square(gradient)
+    if num_moments == 1:
+        return (squares,)
+    return tf.reduce_mean(squares, -1), tf.reduce_mean(squares, -2)
+
+
+def average_moments(moments, squares, beta_2):
+    """One step of the second moments, from `mean_squares` of a gradient."""
     return tuple(
-        beta_2 * old + (1 - beta_2) * square
-        for old, square in zip(moments, new, strict=True)
+        beta_2 * old + (1 - beta_2) * (square + EPSILON)
+        for old, square in zip(moments, squares, strict=True)
     )
 
 
@@ -47,7 +49,7 @@ def inverse_root(moments, correction):
     """`1 / sqrt(v)` of the (reconstructed) second moment.
 
     Args:
-        moments: as in `update_second_moment`.
+        moments: as `mean_squares` gives them.
         correction: `1 - beta_2^t`, which the moments are divided by.
 
     Returns:
@@ -149,19 +151,44 @@ class AdaFactorW(keras.optimizers.Optimizer):
                 )
             )
 
-    def update_step(self, gradient, variable, learning_rate):
+    def slots(self, variable):
+        """`(first moment, second moments)` of a variable, Keras variables."""
         index = self._get_variable_index(variable)
+        return self._momentums[index], self._moments[index]
+
+    def moments_after(self, gradient, variable):
+        """`(first moment, second moments)` that a gradient would leave; float32."""
         gradient = tf.cast(tf.convert_to_tensor(gradient), tf.float32)
+        momentum, moments = self.slots(variable)
+        old = tf.cast(momentum.value, tf.float32)
+        squares = mean_squares(gradient, len(moments))
+        return (
+            self.beta_1 * old + (1 - self.beta_1) * gradient,
+            average_moments([m.value for m in moments], squares, self.beta_2),
+        )
+
+    def update_step(self, gradient, variable, learning_rate):
+        moments = self.moments_after(gradient, variable)
+        self._step(variable, *moments, learning_rate)
+
+    def apply_moments(self, variables, first_moments, second_moments):
+        """A step from moments that were made elsewhere, instead of from gradients.
+
+        Args:
+            variables: all that the optimizer was built with.
+            first_moments: float32, of the variables' shapes.
+            second_moments: tuples, as `mean_squares` gives them.
+        """
+        learning_rate = self._get_current_learning_rate()
+        for variable, momentum, moments in zip(
+            variables, first_moments, second_moments, strict=True
+        ):
+            self._step(variable.value, momentum, moments, learning_rate)
+        self.iterations.assign_add(1)
+
+    def _step(self, variable, new_momentum, new_moments, learning_rate):
+        index = self._get_variable_index(variable)
         step = tf.cast(self.iterations.value + 1, tf.float32)
-        momentum = self._momentums[index]
-        new_momentum = (
-            self.beta_1 * tf.cast(momentum.value, tf.float32)
-            + (1 - self.beta_1) * gradient
-        )
-        slots = self._moments[index]
-        new_moments = update_second_moment(
-            tuple(slot.value for slot in slots), gradient, self.beta_2
-        )
         update = (
             new_momentum
             / (1 - tf.pow(self.beta_1, step))
@@ -173,8 +200,8 @@ class AdaFactorW(keras.optimizers.Optimizer):
         delta = tf.cast(learning_rate, tf.float32) * (
             update + self._decays[index] * weight
         )
-        self.assign(momentum, new_momentum)
-        for slot, moment in zip(slots, new_moments, strict=True):
+        self.assign(self._momentums[index], new_momentum)
+        for slot, moment in zip(self._moments[index], new_moments, strict=True):
             self.assign(slot, moment)
         self.assign_sub(variable, tf.cast(delta, variable.dtype))
 

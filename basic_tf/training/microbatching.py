@@ -25,10 +25,12 @@ class Pass:
         backward: from their gradients `[B, D]` to `(gradients, statistics)`, lists
             parallel to the encoder's `weights` and `statistics`: float32 sums over the
             batch, and the statistics after the step. To be called once.
+        batch: `Batch`, for other ways back.
     """
 
     embeddings: tf.Tensor
     backward: Callable
+    batch: object = None
 
 
 def encode(encoder, inputs, microbatch_size, step, replicas=ONE_REPLICA):
@@ -65,7 +67,7 @@ def encode(encoder, inputs, microbatch_size, step, replicas=ONE_REPLICA):
         sums, statistics, _ = batch.accumulate(objective)
         return sums, batch.over_replicas(statistics)
 
-    return Pass(batch.embed(), backward)
+    return Pass(batch.embed(), backward, batch)
 
 
 def run_separable(
@@ -140,10 +142,10 @@ class Batch:
             embeddings, statistics = self.forward(0)
 
         def backward(gradients):
-            gradients = self._gradients(tape, embeddings, gradients)
+            gradients = self.gradients(tape, embeddings, gradients)
             return gradients, self.over_replicas(statistics)
 
-        return Pass(embeddings, backward)
+        return Pass(embeddings, backward, self)
 
     def embed(self):
         """Embeddings `[B, D]`, a microbatch at a time."""
@@ -177,22 +179,17 @@ class Batch:
             with watching(self.weights) as tape:
                 embeddings, statistics = self.forward(index)
                 value, metrics = objective(index, embeddings, statistics)
-            return self._gradients(tape, value), statistics, list(metrics)
+            return self.gradients(tape, value), statistics, list(metrics)
 
         if self.num_microbatches == 1:
             return microbatch(0)
 
         def body(index, gradients, statistics, metrics):
             more_gradients, after, more_metrics = microbatch(index)
-            # Differences, so that what no microbatch moves keeps every bit.
-            moves = [
-                (new - old) / self.num_microbatches
-                for new, old in zip(after, self.start(), strict=True)
-            ]
             return (
                 index + 1,
                 add(gradients, more_gradients),
-                add(statistics, moves),
+                add(statistics, self.moves(after)),
                 add(metrics, more_metrics),
             )
 
@@ -204,6 +201,12 @@ class Batch:
             [tf.zeros(())] * num_metrics,
         )
 
+    def moves(self, after):
+        """A microbatch's share of how far the statistics of all of them move."""
+        # Differences, so that what no microbatch moves keeps every bit.
+        pairs = zip(after, self.start(), strict=True)
+        return [(new - old) / self.num_microbatches for new, old in pairs]
+
     def over_replicas(self, statistics):
         """The mean of their statistics; what none of them moves keeps every bit."""
         pairs = zip(statistics, self.statistics, strict=True)
@@ -214,7 +217,7 @@ class Batch:
         """What the statistics of `forward` are before any microbatch."""
         return self.statistics
 
-    def _gradients(self, tape, target, output_gradients=None):
+    def gradients(self, tape, target, output_gradients=None):
         """Float32 and dense, one a weight."""
         gradients = tape.gradient(target, self.weights, output_gradients)
         missing = [
@@ -230,9 +233,9 @@ class Batch:
 
 
 @contextlib.contextmanager
-def watching(tensors):
+def watching(tensors, persistent=False):
     """A tape that watches these tensors and nothing else."""
-    with tf.GradientTape(watch_accessed_variables=False) as tape:
+    with tf.GradientTape(persistent, watch_accessed_variables=False) as tape:
         tape.watch(tensors)
         yield tape
 

@@ -137,7 +137,8 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
         config: its configuration: `kind`, `steps`, `batch_size`, `learning_rate`,
             `min_learning_rate`, `warmup_steps`, `weight_decay`, `augmentation`,
             `microbatch_image`, `batch_norm`; for `supervised` also `label_balance`, for
-            `contrastive` `microbatch_text`, `train` and `exclude_equal_captions`.
+            `contrastive` `microbatch_text`, `accumulate`, `train` and
+            `exclude_equal_captions`.
         model: `DualEncoder`.
         examples: `sources.Examples` to train on.
         tokenizer: `Tokenizer`.
@@ -240,6 +241,7 @@ def _contrastive_trainer(config, model, seed=0):
         config.microbatch_image,
         config.microbatch_text,
         config.batch_norm,
+        config.accumulate,
         seed,
     )
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from basic_tf import losses, replicas, slices, streaming_loss
 from basic_tf.models import dual_encoder
 from basic_tf.optimizers import groups
-from basic_tf.training import global_batch_norm, microbatching
+from basic_tf.training import global_batch_norm, microbatching, slot_accumulation
 from basic_tf.training.stateless_encoder import StatelessEncoder
 
 TRAIN_ALL = ((".", True),)
@@ -155,6 +155,8 @@ class ContrastiveTrainer(_Trainer):
         microbatch_image: M of the image encoder, a divisor of B; 0 for no microbatches.
         microbatch_text: M of the text encoder.
         batch_norm: see `StatelessEncoder`.
+        accumulate: "buffer" adds the gradients of the microbatches up; "slots" puts
+            them straight into the optimizer's moments, see `slot_accumulation`.
         seed: int, of the random masks.
 
     Batches: `{"image": [B, H, W, 3], "token_ids": [B, L]}`, or `"image_embedding":
@@ -162,8 +164,8 @@ class ContrastiveTrainer(_Trainer):
     are no negatives of each other, see `losses.contrastive_loss`.
 
     Raises:
-        ValueError: if a variable does not match exactly one pattern of `train`, or none
-            is trained.
+        ValueError: if a variable does not match exactly one pattern of `train`, none is
+            trained, or `accumulate` is unknown or does not go with `batch_norm`.
     """
 
     metric_names = ("loss", "accuracy", "temperature")
@@ -175,10 +177,16 @@ class ContrastiveTrainer(_Trainer):
         microbatch_image=0,
         microbatch_text=0,
         batch_norm="microbatch",
+        accumulate="buffer",
         seed=0,
         **kwargs,
     ):
         super().__init__(**kwargs)
+        if accumulate not in ("buffer", "slots"):
+            raise ValueError(f"accumulate {accumulate!r} is none of buffer, slots")
+        if accumulate == "slots" and batch_norm == "global":
+            raise ValueError("batch_norm global needs accumulate buffer")
+        self.accumulate = accumulate
         self.dual_encoder = model
         self.microbatch_image = microbatch_image
         self.microbatch_text = microbatch_text
@@ -228,25 +236,47 @@ class ContrastiveTrainer(_Trainer):
         with microbatching.watching(inputs) as tape:
             loss, accuracy = contrastive(*inputs, batch.get("caption_ids"))
         by_images, by_texts, by_scale = tape.gradient(loss, inputs)
-        gradients, variables = [], []
-        for encoder, run, by_embeddings in (
-            (self._images, images, by_images),
-            (self._texts, texts, by_texts),
-        ):
-            if encoder.is_trained:
-                encoder_gradients, statistics = run.backward(by_embeddings)
-                gradients += encoder_gradients
-                variables += encoder.weights
-                _assign(encoder.statistics, statistics)
-        if self._trains_scale:
-            gradients.append(by_scale)
-            variables.append(log_scale)
-        self.optimizer.apply(gradients, variables)
+        passes = (self._images, images, by_images), (self._texts, texts, by_texts)
+        passes = [each for each in passes if each[0].is_trained]
+        if self.accumulate == "slots":
+            self._step_in_slots(passes, by_scale)
+        else:
+            self._step(passes, by_scale)
         if self._trains_scale:
             log_scale.assign(tf.minimum(log_scale, dual_encoder.MAX_LOG_SCALE))
         return self._report(
             {"loss": loss, "accuracy": accuracy, "temperature": tf.exp(-inputs[2])}
         )
+
+    def _step(self, passes, by_scale):
+        gradients, variables = [], []
+        for encoder, run, by_embeddings in passes:
+            of_encoder, statistics = run.backward(by_embeddings)
+            gradients += of_encoder
+            variables += encoder.weights
+            _assign(encoder.statistics, statistics)
+        if self._trains_scale:
+            gradients.append(by_scale)
+            variables.append(self.dual_encoder.log_scale)
+        self.optimizer.apply(gradients, variables)
+
+    def _step_in_slots(self, passes, by_scale):
+        first, second, variables = [], [], []
+        for encoder, run, by_embeddings in passes:
+            *moments, statistics = slot_accumulation.accumulate(
+                run.batch, by_embeddings, self.optimizer
+            )
+            first += moments[0]
+            second += moments[1]
+            variables += encoder.weights
+            _assign(encoder.statistics, statistics)
+        if self._trains_scale:
+            log_scale = self.dual_encoder.log_scale
+            moments = self.optimizer.moments_after(by_scale, log_scale)
+            first.append(moments[0])
+            second.append(moments[1])
+            variables.append(log_scale)
+        self.optimizer.apply_moments(variables, first, second)
 
     def _embed_images(self, batch):
         if "image_embedding" not in batch:

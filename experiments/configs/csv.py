@@ -45,6 +45,7 @@ def get_config(argument=""):
             "microbatch_image": 0,
             "microbatch_text": 0,
             "batch_norm": "microbatch",
+            "accumulate": "buffer",
             "train": ((".", True),),
             "exclude_equal_captions": False,
         }

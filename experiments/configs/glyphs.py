@@ -91,6 +91,7 @@ def _phase(
         "contrastive": {
             "train": train,
             "microbatch_text": microbatch,
+            "accumulate": "buffer",
             "exclude_equal_captions": False,
         },
     }

@@ -86,7 +86,8 @@ def test_moments_and_clipping_agree_with_the_recorded_adafactor_of_torch(name):
     for step in range(6):
         gradient = tf.constant(recorded[f"grad/{step}/{name}"])
         beta_2 = 1 - (step + 1) ** -0.8
-        moments = adafactorw.update_second_moment(moments, gradient, beta_2)
+        squares = adafactorw.mean_squares(gradient, len(moments))
+        moments = adafactorw.average_moments(moments, squares, beta_2)
         update = gradient * adafactorw.inverse_root(moments, 1.0)
         update = adafactorw.clip_by_rms(update, 1.0).numpy()
         step_size = max(1e-3, rms(weight)) * min(0.01, (step + 1) ** -0.5)

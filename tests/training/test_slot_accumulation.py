@@ -1,0 +1,200 @@
+"""Sums of gradients made one by one, in NumPy, give the moments."""
+
+import keras
+import ml_dtypes
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from basic_tf.optimizers import adafactorw
+from basic_tf.replicas import ONE_REPLICA, Replicas
+from basic_tf.training import microbatching, slot_accumulation, trainer
+from tests.training import small_encoders
+from tests.training.test_microbatching import make_batch, stateless
+
+BETA_1, BETA_2 = 0.9, 0.99
+RULES = ((".", 1.0),)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    keras.utils.set_random_seed(0)
+    encoder, _ = stateless(small_encoders.build(), batch_norm="frozen")
+    return encoder
+
+
+def make_optimizer(encoder, dtype="float32"):
+    """One whose moments are not at zero."""
+    optimizer = adafactorw.AdaFactorW(
+        1e-3, BETA_1, BETA_2, decay_rules=RULES, momentum_dtype=dtype
+    )
+    optimizer.build(encoder.weights)
+    rng = np.random.default_rng(1)
+    for weight in encoder.weights:
+        momentum, moments = optimizer.slots(weight)
+        for slot in (momentum, *moments):
+            slot.assign(rng.random(slot.shape))
+    return optimizer
+
+
+def accumulate(encoder, optimizer, images, by_embeddings, size, correction="unbiased"):
+    @tf.function
+    def run():
+        batch = microbatching.Batch(encoder, images, size, 0, ONE_REPLICA)
+        return slot_accumulation.accumulate(batch, by_embeddings, optimizer, correction)
+
+    return run()
+
+
+def gradients_of(encoder, images, by_embeddings):
+    batch = microbatching.encode(encoder, images, 0, 0)
+    return [gradient.numpy() for gradient in batch.backward(by_embeddings)[0]]
+
+
+def draw(batch_size):
+    images, _ = make_batch(batch_size)
+    rng = np.random.default_rng(2)
+    return images, tf.constant(
+        rng.normal(size=(batch_size, small_encoders.DIM)), "float32"
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_64_microbatches_leave_the_first_moment_of_their_sum(encoder, dtype):
+    images, by_embeddings = draw(128)
+    optimizer = make_optimizer(encoder, dtype)
+    old = [np.float32(optimizer.slots(w)[0].numpy()) for w in encoder.weights]
+    first, _, _ = accumulate(encoder, optimizer, images, by_embeddings, 2)
+    whole = gradients_of(encoder, images, by_embeddings)
+    for ours, before, gradient in zip(first, old, whole, strict=True):
+        expected = BETA_1 * before + (1 - BETA_1) * gradient
+        # bfloat16 and what it could not hold, bfloat16 too: 16 bits together.
+        tolerance = 1e-5 if dtype == "float32" else 2e-4
+        np.testing.assert_allclose(ours, expected, atol=tolerance * abs(expected).max())
+
+
+def test_bfloat16_alone_would_lose_the_parts():
+    parts = np.random.default_rng(0).random((64, 100)).astype("float32") / 64
+    total = np.zeros(100, ml_dtypes.bfloat16)
+    slot = keras.Variable(np.zeros(100), dtype="bfloat16")
+    remainder = tf.zeros(100, "bfloat16")
+    for part in parts:
+        total = (total.astype("float32") + part).astype(ml_dtypes.bfloat16)
+        remainder = slot_accumulation._add_to_slot(slot, remainder, 1.0, part)
+    expected = parts.sum(0)
+    error = abs(total.astype("float32") / expected - 1).max()
+    ours = np.float32(slot.numpy()) + np.float32(remainder.numpy())
+    assert error > 0.01
+    assert abs(ours / expected - 1).max() < 2e-4
+
+
+@pytest.mark.parametrize("correction", ["none", "paper", "unbiased"])
+def test_second_moments_are_those_of_the_estimate(encoder, correction):
+    images, by_embeddings = draw(12)
+    optimizer = make_optimizer(encoder)
+    old = [[m.numpy() for m in optimizer.slots(w)[1]] for w in encoder.weights]
+    _, second, _ = accumulate(encoder, optimizer, images, by_embeddings, 4, correction)
+    halves = [
+        gradients_of(encoder, images[k : k + 2], by_embeddings[k : k + 2])
+        for k in range(0, 12, 2)
+    ]
+    share = {"none": 0, "paper": 1, "unbiased": 2 / 3}[correction]
+    for index, (ours, before) in enumerate(zip(second, old, strict=True)):
+        # The means over microbatches, in place of their shares of the sum.
+        pairs = [
+            (3 * halves[2 * i][index], 3 * halves[2 * i + 1][index]) for i in range(3)
+        ]
+        squares = np.mean([(a + b) ** 2 for a, b in pairs], 0)
+        variance = np.mean([(a - b) ** 2 for a, b in pairs], 0)
+        estimate = squares - share * variance
+        axes = (-1, -2) if len(ours) == 2 else (None,)
+        for moment, start, axis in zip(ours, before, axes, strict=True):
+            mean = estimate if axis is None else estimate.mean(axis)
+            expected = BETA_2 * start + (1 - BETA_2) * np.maximum(mean, 0)
+            np.testing.assert_allclose(moment, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_examples_that_agree_leave_the_second_moment_of_their_gradient(encoder):
+    image, by_embedding = draw(1)
+    images = tf.repeat(image, 8, 0)
+    by_embeddings = tf.repeat(by_embedding, 8, 0)
+    optimizer = make_optimizer(encoder)
+    gradients = gradients_of(encoder, images, by_embeddings)
+    expected = [
+        optimizer.moments_after(gradient, weight)[1]
+        for gradient, weight in zip(gradients, encoder.weights, strict=True)
+    ]
+    _, second, _ = accumulate(encoder, optimizer, images, by_embeddings, 2)
+    for ours, theirs in zip(second, expected, strict=True):
+        for moment, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(moment, other, rtol=1e-4, atol=1e-6)
+
+
+def one_step(accumulate, size, dtype="float32"):
+    keras.utils.set_random_seed(0)
+    model = small_encoders.build()
+    images, tokens = make_batch(8)
+    ours = trainer.ContrastiveTrainer(
+        model, microbatch_image=size, microbatch_text=size, accumulate=accumulate
+    )
+    optimizer = adafactorw.AdaFactorW(
+        1e-2, decay=0.1, decay_rules=RULES, momentum_dtype=dtype
+    )
+    optimizer.build(ours.trained_variables)
+    ours.compile(optimizer, jit_compile=False)
+    batch = {"image": images, "token_ids": tokens}
+    ours.fit(tf.data.Dataset.from_tensors(batch), shuffle=False, verbose=0)
+    assert int(optimizer.iterations) == 1
+    return model, optimizer
+
+
+def test_a_step_of_one_microbatch_is_the_step_with_a_buffer():
+    ours, our_optimizer = one_step("slots", 0)
+    theirs, their_optimizer = one_step("buffer", 0)
+    ours = [*ours.trainable_variables, *our_optimizer.variables]
+    theirs = [*theirs.trainable_variables, *their_optimizer.variables]
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_microbatches_leave_the_first_moments_and_statistics_of_the_buffer():
+    ours, our_optimizer = one_step("slots", 2)
+    theirs, their_optimizer = one_step("buffer", 2)
+    for one, other in zip(
+        ours.non_trainable_weights, theirs.non_trainable_weights, strict=True
+    ):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5)
+    for one, other in zip(
+        ours.trainable_variables, theirs.trainable_variables, strict=True
+    ):
+        one, other = our_optimizer.slots(one)[0], their_optimizer.slots(other)[0]
+        scale = abs(other.numpy()).max()
+        np.testing.assert_allclose(one.numpy(), other.numpy(), atol=1e-5 * scale)
+
+
+def refuse(optimizer, size=2, replicas=ONE_REPLICA):
+    encoder, _ = stateless(small_encoders.build())
+    batch = microbatching.Batch(encoder, make_batch(6)[0], size, 0, replicas)
+    slot_accumulation.check(optimizer, batch)
+
+
+def test_what_cannot_accumulate_in_slots_is_refused():
+    ours = adafactorw.AdaFactorW()
+    refuse(ours)
+    with pytest.raises(ValueError, match="Adam cannot accumulate in its slots"):
+        refuse(keras.optimizers.Adam())
+    with pytest.raises(ValueError, match="global_clipnorm needs the whole gradient"):
+        refuse(adafactorw.AdaFactorW(global_clipnorm=1.0))
+    with pytest.raises(ValueError, match="several replicas cannot"):
+        refuse(ours, replicas=Replicas(count=2))
+    with pytest.raises(ValueError, match="microbatch size 3 has no halves"):
+        refuse(ours, size=3)
+    with pytest.raises(ValueError, match="'all' is none of none, paper, unbiased"):
+        slot_accumulation.correction_factor("all", 4)
+
+
+def test_global_batch_norm_does_not_go_with_slots():
+    with pytest.raises(ValueError, match="batch_norm global needs accumulate buffer"):
+        trainer.ContrastiveTrainer(
+            small_encoders.build(), batch_norm="global", accumulate="slots"
+        )
