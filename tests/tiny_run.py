@@ -16,6 +16,7 @@ def tiny_config(data_dir):
             "learning_rate": 1e-3,
             "min_learning_rate": 1e-5,
             "warmup_steps": 2,
+            "schedule": "cosine",
             "weight_decay": 0.01,
             "augmentation": {"max_rotation": 5.0},
             "microbatch_image": 0,
@@ -23,7 +24,8 @@ def tiny_config(data_dir):
             "batch_norm": "microbatch",
             "accumulate": "buffer",
             "label_balance": 0.5,
-            "train": ((".", True),),
+            "optimizer": "adafactorw",
+            "rules": ((".", {}),),
             "exclude_equal_captions": False,
         } | fields
 
@@ -34,6 +36,7 @@ def tiny_config(data_dir):
             "tokenizer": {"vocabulary_size": 200},
             "model": {
                 "embedding_dim": 16,
+                "precision": "float32",
                 "image_encoder": {
                     "depths": (1, 1, 1),
                     "widths": (8, 16, 32),
@@ -60,9 +63,9 @@ def tiny_config(data_dir):
                 "pretrain": phase("supervised"),
                 "text": phase(
                     "contrastive",
-                    train=(
-                        ("/image_encoder/", False),
-                        ("/text_encoder/|/log_scale$", True),
+                    rules=(
+                        ("/image_encoder/", {"train": False}),
+                        ("/text_encoder/|/log_scale$", {}),
                     ),
                     augmentation={},
                 ),

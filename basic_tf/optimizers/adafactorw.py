@@ -4,15 +4,10 @@ import keras
 import tensorflow as tf
 
 from basic_tf.optimizers import groups
+from basic_tf.optimizers.moments import MomentOptimizer
 
 MIN_FACTORED_AXIS = 2  # an axis of one entry has nothing to factor
 EPSILON = 1e-30  # inside the squares (Shazeer & Stern 2018, section 6)
-
-# Weights of rank 2 and more decay; gains, biases and the temperature do not.
-DEFAULT_DECAY_RULES = (
-    (r"(^|/)(kernel|embeddings|depthwise_kernel|relative_bias)$", 1.0),
-    (r"(^|/)(bias|gamma|beta|log_scale)$", 0.0),
-)
 
 
 def is_factored(shape):
@@ -20,36 +15,11 @@ def is_factored(shape):
     return len(shape) >= 2 and min(shape[-2:]) >= MIN_FACTORED_AXIS
 
 
-def mean_squares(gradient, num_moments):
-    """The squares of a gradient, as its second moment keeps them.
-
-    Args:
-        gradient: float32.
-        num_moments: 2 for a factored weight, else 1.
-
-    Returns:
-        `(rows, columns)`, the means over the last and the second last axis, or
-        `(full,)`. Source: Shazeer & Stern 2018, algorithm 2.
-    """
-    squares = tf.square(gradient)
-    if num_moments == 1:
-        return (squares,)
-    return tf.reduce_mean(squares, -1), tf.reduce_mean(squares, -2)
-
-
-def average_moments(moments, squares, beta_2):
-    """One step of the second moments, from `mean_squares` of a gradient."""
-    return tuple(
-        beta_2 * old + (1 - beta_2) * (square + EPSILON)
-        for old, square in zip(moments, squares, strict=True)
-    )
-
-
 def inverse_root(moments, correction):
     """`1 / sqrt(v)` of the (reconstructed) second moment.
 
     Args:
-        moments: as `mean_squares` gives them.
+        moments: as `moments.mean_squares` gives them.
         correction: `1 - beta_2^t`, which the moments are divided by.
 
     Returns:
@@ -73,7 +43,7 @@ def clip_by_rms(update, threshold):
 
 
 @keras.saving.register_keras_serializable("basic_tf")
-class AdaFactorW(keras.optimizers.Optimizer):
+class AdaFactorW(MomentOptimizer):
     """AdaFactor with a bfloat16 first moment and decoupled weight decay.
 
     `w <- w - lr * (m / sqrt(v) + lambda * w)`, both moments corrected for their start
@@ -84,16 +54,15 @@ class AdaFactorW(keras.optimizers.Optimizer):
         learning_rate: float or `keras.optimizers.schedules.LearningRateSchedule`.
         beta_1: decay of the first moment.
         beta_2: decay of the second moment.
-        decay: lambda of the decoupled weight decay.
-        decay_rules: `((pattern, factor), ...)` over variable paths; the factor is
-            multiplied with `decay`. Every variable must match exactly one pattern.
+        decay: lambda of the decoupled weight decay; of weights of two axes and more.
+        rules: see `groups.match_rules`; every variable must match exactly one.
         clip_threshold: largest root mean square of an update, before learning rate and
             decay; None for no clipping.
         momentum_dtype: storage of the first moment. It is cast to float32 before the
             update is computed.
 
     Raises:
-        ValueError: when built, for a variable that does not match exactly one pattern.
+        ValueError: when built, for a variable that does not match exactly one rule.
 
     Example:
         >>> optimizer = AdaFactorW(learning_rate=1e-3, decay=0.01)
@@ -109,108 +78,36 @@ class AdaFactorW(keras.optimizers.Optimizer):
         beta_1=0.9,
         beta_2=0.999,
         decay=0.0,
-        decay_rules=DEFAULT_DECAY_RULES,
+        rules=groups.ONE_RULE,
         clip_threshold=1.0,
         momentum_dtype="bfloat16",
         name="adafactorw",
         **kwargs,
     ):
-        # Keras's own weight_decay is one number for all variables: not handed on.
-        super().__init__(learning_rate=learning_rate, name=name, **kwargs)
-        self.beta_1 = beta_1
-        self.beta_2 = beta_2
-        self.decay = decay
-        self.decay_rules = tuple(tuple(rule) for rule in decay_rules)
+        super().__init__(
+            beta_1,
+            beta_2,
+            momentum_dtype,
+            learning_rate=learning_rate,
+            decay=decay,
+            rules=rules,
+            name=name,
+            **kwargs,
+        )
         self.clip_threshold = clip_threshold
-        self.momentum_dtype = momentum_dtype
 
-    def build(self, variables):
-        if self.built:
-            return
-        super().build(variables)
-        factors = groups.match_rules(variables, self.decay_rules)
-        self._decays = [self.decay * factor for factor in factors]
-        self._momentums, self._moments = [], []
-        for variable in variables:
-            shape = tuple(variable.shape)
-            name = variable.path.replace("/", "_")
-            self._momentums.append(
-                self.add_variable(
-                    shape, dtype=self.momentum_dtype, name=f"{name}_momentum"
-                )
-            )
-            slots = {"second_moment": shape}
-            if is_factored(shape):
-                slots = {"rows": shape[:-1], "columns": shape[:-2] + shape[-1:]}
-            self._moments.append(
-                tuple(
-                    self.add_variable(
-                        slot_shape, dtype="float32", name=f"{name}_{slot}"
-                    )
-                    for slot, slot_shape in slots.items()
-                )
-            )
+    def is_factored(self, shape):
+        return is_factored(shape)
 
-    def slots(self, variable):
-        """`(first moment, second moments)` of a variable, Keras variables."""
-        index = self._get_variable_index(variable)
-        return self._momentums[index], self._moments[index]
+    def average(self, moments, squares):
+        return super().average(moments, [square + EPSILON for square in squares])
 
-    def moments_after(self, gradient, variable):
-        """`(first moment, second moments)` that a gradient would leave; float32."""
-        gradient = tf.cast(tf.convert_to_tensor(gradient), tf.float32)
-        momentum, moments = self.slots(variable)
-        old = tf.cast(momentum.value, tf.float32)
-        squares = mean_squares(gradient, len(moments))
-        return (
-            self.beta_1 * old + (1 - self.beta_1) * gradient,
-            average_moments([m.value for m in moments], squares, self.beta_2),
-        )
-
-    def update_step(self, gradient, variable, learning_rate):
-        moments = self.moments_after(gradient, variable)
-        self._step(variable, *moments, learning_rate)
-
-    def apply_moments(self, variables, first_moments, second_moments):
-        """A step from moments that were made elsewhere, instead of from gradients.
-
-        Args:
-            variables: all that the optimizer was built with.
-            first_moments: float32, of the variables' shapes.
-            second_moments: tuples, as `mean_squares` gives them.
-        """
-        learning_rate = self._get_current_learning_rate()
-        for variable, momentum, moments in zip(
-            variables, first_moments, second_moments, strict=True
-        ):
-            self._step(variable.value, momentum, moments, learning_rate)
-        self.iterations.assign_add(1)
-
-    def _step(self, variable, new_momentum, new_moments, learning_rate):
-        index = self._get_variable_index(variable)
-        step = tf.cast(self.iterations.value + 1, tf.float32)
-        update = (
-            new_momentum
-            / (1 - tf.pow(self.beta_1, step))
-            * inverse_root(new_moments, 1 - tf.pow(self.beta_2, step))
-        )
-        if self.clip_threshold is not None:
-            update = clip_by_rms(update, self.clip_threshold)
-        weight = tf.cast(tf.convert_to_tensor(variable), tf.float32)
-        delta = tf.cast(learning_rate, tf.float32) * (
-            update + self._decays[index] * weight
-        )
-        self.assign(self._momentums[index], new_momentum)
-        for slot, moment in zip(self._moments[index], new_moments, strict=True):
-            self.assign(slot, moment)
-        self.assign_sub(variable, tf.cast(delta, variable.dtype))
+    def direction(self, first, second, step):
+        first = first / (1 - tf.pow(self.beta_1, step))
+        update = first * inverse_root(second, 1 - tf.pow(self.beta_2, step))
+        if self.clip_threshold is None:
+            return update
+        return clip_by_rms(update, self.clip_threshold)
 
     def get_config(self):
-        return super().get_config() | {
-            "beta_1": self.beta_1,
-            "beta_2": self.beta_2,
-            "decay": self.decay,
-            "decay_rules": self.decay_rules,
-            "clip_threshold": self.clip_threshold,
-            "momentum_dtype": self.momentum_dtype,
-        }
+        return super().get_config() | {"clip_threshold": self.clip_threshold}

@@ -1,31 +1,48 @@
-"""Rules by variable path: which variable decays, which is trained."""
+"""Rules by variable path: what is trained, what decays, what learns how fast."""
 
+import dataclasses
 import re
 
 NUM_NAMED = 8  # variables at most in a message
 
 
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What a table of rules says of a variable.
+
+    Attributes:
+        train: whether it is trained at all.
+        decay: factor of the weight decay. Variables of less than two axes (gains,
+            biases, the log-scale) never decay.
+        learning_rate: factor of the learning rate.
+    """
+
+    train: bool = True
+    decay: float = 1.0
+    learning_rate: float = 1.0
+
+
+ONE_RULE = ((".", {}),)  # for all variables
+
+
 def match_rules(variables, rules):
-    """The value that a table of rules gives each variable.
+    """The rule of each variable.
 
     Args:
         variables: Keras variables (anything with a `path`).
-        rules: `((pattern, value), ...)`; a pattern is searched in the path.
+        rules: `((pattern, fields), ...)`; a pattern is searched in the path, and
+            `fields` are those of `Rule` that differ from its defaults.
 
     Returns:
-        The values, in the order of `variables`.
+        List of `Rule`, in the order of `variables`.
 
     Raises:
-        ValueError: naming the first variables that match no pattern, or several, or the
-            pattern that is no regular expression.
+        ValueError: naming the first variables that match no pattern, or several, the
+            pattern that is no regular expression, or the field that is none.
     """
-    for pattern, _ in rules:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"{pattern!r} is no pattern: {error}") from None
+    rules = [(pattern, _make_rule(pattern, fields)) for pattern, fields in rules]
     matches = [
-        [value for pattern, value in rules if re.search(pattern, variable.path)]
+        [rule for pattern, rule in rules if re.search(pattern, variable.path)]
         for variable in variables
     ]
     wrong = [
@@ -41,3 +58,17 @@ def match_rules(variables, rules):
             + (", ..." if len(wrong) > NUM_NAMED else "")
         )
     return [values[0] for values in matches]
+
+
+def _make_rule(pattern, fields):
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no pattern: {error}") from None
+    known = [field.name for field in dataclasses.fields(Rule)]
+    for name in fields:
+        if name not in known:
+            raise ValueError(
+                f"the rule of {pattern!r} has {name!r}; known: {', '.join(known)}"
+            )
+    return Rule(**fields)

@@ -69,6 +69,11 @@ def restore(prefix, variables):
     _checkpoint(variables).read(str(prefix)).expect_partial()
 
 
+def newest(directory):
+    """Path of the newest checkpoint, read or not; None without any."""
+    return next(iter(_prefixes(directory)), None)
+
+
 def _prefixes(directory):
     """Checkpoints with an index file, newest first."""
     indices = pathlib.Path(directory).glob("step-*.index")

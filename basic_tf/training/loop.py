@@ -245,13 +245,17 @@ def _run_phase(phase, config, workdir, state, log):
     watch = run_log.StepWatch(
         phase, log, config.log_every, config.checkpoint_every, save
     )
-    phase.trainer.fit(
-        phase.make_batches(state.step, phase.steps),
-        steps_per_epoch=phase.steps - state.step,
-        callbacks=[watch],
-        shuffle=False,  # the batches are shuffled already
-        verbose=0,
-    )
+    try:
+        phase.trainer.fit(
+            phase.make_batches(state.step, phase.steps),
+            steps_per_epoch=phase.steps - state.step,
+            callbacks=[watch],
+            shuffle=False,  # the batches are shuffled already
+            verbose=0,
+        )
+    except FloatingPointError as error:
+        newest = checkpoints.newest(workdir / "checkpoints") or "none"
+        raise FloatingPointError(f"{error}; the last checkpoint is {newest}") from None
 
 
 def _save(workdir, state, variables):
@@ -261,7 +265,7 @@ def _save(workdir, state, variables):
         ):
             raise FloatingPointError(
                 f"{name} is not finite after step {state.step} (step "
-                f"{state.total_step} of the run); the last checkpoint is kept"
+                f"{state.total_step} of the run)"
             )
     with distribution.checkpoint_folder(workdir / "checkpoints") as folder:
         checkpoints.save(folder, state.total_step, variables | state.variables())

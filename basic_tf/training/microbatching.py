@@ -227,7 +227,7 @@ class Batch:
         ]
         if missing:
             raise ValueError(
-                f"the loss does not depend on {', '.join(missing)}, which `train` names"
+                f"the loss does not depend on {', '.join(missing)}: freeze by a rule"
             )
         return [tf.cast(tf.convert_to_tensor(g), tf.float32) for g in gradients]
 

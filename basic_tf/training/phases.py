@@ -1,7 +1,7 @@
 """The phases of a training run (BASIC section 8), each made from its configuration.
 
 1. `supervised`: the image encoder alone, softmax over the names.
-2. `contrastive` with an image encoder that `train` freezes: its embeddings of the
+2. `contrastive` with an image encoder that `rules` freeze: its embeddings of the
    training images are computed once.
 3. `contrastive` with all variables trained: both encoders together.
 """
@@ -18,9 +18,14 @@ from absl import logging
 
 from basic_tf.data import batches
 from basic_tf.evaluation import features
-from basic_tf.optimizers import adafactorw, schedules
+from basic_tf.optimizers import schedules
+from basic_tf.optimizers.adafactorw import AdaFactorW
+from basic_tf.optimizers.adamw import AdamW
+from basic_tf.optimizers.lars import LARS
 from basic_tf.training import distribution, microbatching
 from basic_tf.training import trainer as trainers
+
+OPTIMIZERS = {"adafactorw": AdaFactorW, "adamw": AdamW, "lars": LARS}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +84,9 @@ def check_rates(name, config):
             f"phase {name}: weight_decay {config.weight_decay} must be at least 0"
         )
     try:
+        if config.optimizer not in OPTIMIZERS:
+            known = ", ".join(OPTIMIZERS)
+            raise ValueError(f"optimizer {config.optimizer!r} is none of {known}")
         _learning_rate_schedule(config)
     except ValueError as error:
         raise ValueError(f"phase {name}: {error}") from None
@@ -135,10 +143,10 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     Args:
         name: name of the phase.
         config: its configuration: `kind`, `steps`, `batch_size`, `learning_rate`,
-            `min_learning_rate`, `warmup_steps`, `weight_decay`, `augmentation`,
-            `microbatch_image`, `batch_norm`; for `supervised` also `label_balance`, for
-            `contrastive` `microbatch_text`, `accumulate`, `train` and
-            `exclude_equal_captions`.
+            `min_learning_rate`, `warmup_steps`, `schedule`, `weight_decay`,
+            `augmentation`, `microbatch_image`, `batch_norm`, `optimizer`, `rules`; for
+            `supervised` also `label_balance`, for `contrastive` `microbatch_text`,
+            `accumulate` and `exclude_equal_captions`.
         model: `DualEncoder`.
         examples: `sources.Examples` to train on.
         tokenizer: `Tokenizer`.
@@ -155,11 +163,7 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     trainer, fields = _KINDS[config.kind](
         config, model, examples, tokenizer, image_size, seed
     )
-    optimizer = adafactorw.AdaFactorW(
-        _learning_rate_schedule(config),
-        decay=config.weight_decay,
-        momentum_dtype=distribution.momentum_dtype(),
-    )
+    optimizer = _make_optimizer(config)
     optimizer.build(trainer.trained_variables)
     # XLA is slower than TensorFlow's own kernels on CPUs and compiles for minutes.
     trainer.compile(optimizer=optimizer, jit_compile=False)
@@ -192,8 +196,21 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     return Phase(name, config.steps, config.batch_size, trainer, make_batches)
 
 
+def _make_optimizer(config):
+    options = {}
+    if config.optimizer == "adafactorw":
+        options["momentum_dtype"] = distribution.momentum_dtype()
+    return OPTIMIZERS[config.optimizer](
+        _learning_rate_schedule(config),
+        decay=config.weight_decay,
+        rules=config.rules,
+        **options,
+    )
+
+
 def _learning_rate_schedule(config):
-    return schedules.warmup_cosine(
+    return schedules.make_schedule(
+        config.schedule,
         config.learning_rate,
         config.steps,
         config.warmup_steps,
@@ -237,7 +254,7 @@ def _contrastive(config, model, examples, tokenizer, image_size, seed):
 def _contrastive_trainer(config, model, seed=0):
     return trainers.ContrastiveTrainer(
         model,
-        config.train,
+        config.rules,
         config.microbatch_image,
         config.microbatch_text,
         config.batch_norm,

@@ -98,7 +98,8 @@ class StepWatch(keras.callbacks.Callback):
         if not math.isfinite(logs["loss"]):
             raise FloatingPointError(
                 f"loss is {logs['loss']} at step {state.step} of phase {phase.name} "
-                f"(step {state.total_step} of the run); the last checkpoint is kept"
+                f"(step {state.total_step} of the run), log_scale is "
+                f"{float(phase.trainer.dual_encoder.log_scale.value)}"
             )
         is_last = state.step == phase.steps
         if is_last or state.step % self.log_every == 0:

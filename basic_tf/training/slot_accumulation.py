@@ -17,7 +17,7 @@ A microbatch costs one backward pass more than with a buffer, for `h - h'`.
 import tensorflow as tf
 
 from basic_tf import slices
-from basic_tf.optimizers import adafactorw
+from basic_tf.optimizers import moments as optimizer_moments
 from basic_tf.training import microbatching
 
 CORRECTIONS = ("none", "paper", "unbiased")
@@ -45,7 +45,7 @@ def check(optimizer, batch):
             need the whole gradient, for several replicas, whose sums over gradients
             have no place in a loop, or for microbatches without halves.
     """
-    if not isinstance(optimizer, adafactorw.AdaFactorW):
+    if not isinstance(optimizer, optimizer_moments.MomentOptimizer):
         raise ValueError(f"{type(optimizer).__name__} cannot accumulate in its slots")
     for option in ("clipnorm", "global_clipnorm", "clipvalue", "use_ema"):
         if getattr(optimizer, option):
@@ -65,13 +65,13 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
     Args:
         batch: `microbatching.Batch`.
         by_embeddings: gradients `[B, D]` of its embeddings.
-        optimizer: `AdaFactorW`, built. Its first moments take the gradients; nothing
-            else of it moves before `apply_moments`.
+        optimizer: `MomentOptimizer`, built. Its first moments take the gradients;
+            nothing else of it moves before `apply_moments`.
         correction: "none", "paper" or "unbiased".
 
     Returns:
-        `(first_moments, second_moments, statistics)` after the step: of the encoder's
-        weights, for `optimizer.apply_moments`, and as `Pass.backward`.
+        `(remainders, second_moments, statistics)`: of the encoder's weights, for
+        `optimizer.apply_moments`, and as `Pass.backward`.
 
     Raises:
         ValueError: as `check` and `correction_factor`.
@@ -80,7 +80,6 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
     count = batch.num_microbatches
     factor = correction_factor(correction, count)
     slots = [optimizer.slots(weight) for weight in batch.encoder.weights]
-    beta_1, beta_2 = optimizer.beta_1, optimizer.beta_2
 
     def body(index, remainders, squares, statistics):
         with microbatching.watching(batch.weights, persistent=True) as tape:
@@ -90,9 +89,8 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
                 signed = embeddings * _signs(batch.microbatch_size)
                 contrast = batch.product(signed, by_embeddings, index)
         gradients = batch.gradients(tape, value)
-        decay = tf.where(tf.equal(index, 0), beta_1, 1.0)
         remainders = [
-            _add_to_slot(momentum, remainder, decay, (1 - beta_1) * gradient)
+            add_to_slot(momentum, remainder, (1 - optimizer.beta_1) * gradient)
             for (momentum, _), remainder, gradient in zip(
                 slots, remainders, gradients, strict=True
             )
@@ -109,45 +107,54 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
     remainders, squares, statistics = slices.repeat(
         count,
         body,
-        [_no_remainder(momentum) for momentum, _ in slots],
+        [decay_slot(momentum, optimizer.beta_1) for momentum, _ in slots],
         [tuple(tf.zeros(moment.shape) for moment in moments) for _, moments in slots],
         batch.start(),
     )
-    with tf.control_dependencies(tf.nest.flatten(squares)):
-        first_moments = [
-            tf.cast(momentum.value, tf.float32) + tf.cast(remainder, tf.float32)
-            for (momentum, _), remainder in zip(slots, remainders, strict=True)
-        ]
     second_moments = [
-        adafactorw.average_moments(
+        optimizer.average(
             [moment.value for moment in moments],
             [tf.maximum(square, 0.0) for square in of_weight],
-            beta_2,
         )
         for (_, moments), of_weight in zip(slots, squares, strict=True)
     ]
-    return first_moments, second_moments, statistics
+    remainders = [
+        None if momentum.dtype == "float32" else remainder
+        for (momentum, _), remainder in zip(slots, remainders, strict=True)
+    ]
+    return remainders, second_moments, statistics
+
+
+def decay_slot(slot, beta_1):
+    """`slot <- beta_1 * slot`; returns what a bfloat16 slot could not hold of it."""
+    if slot.dtype == "float32":
+        slot.assign(beta_1 * slot.value)
+        return tf.zeros(())  # in place of a remainder, which there is none of
+    return add_to_slot(slot, tf.zeros(slot.shape, slot.dtype), 0.0, beta_1)
+
+
+def add_to_slot(slot, remainder, part, decay=1.0):
+    """`slot <- decay * slot + part`; returns what it could not hold of it.
+
+    Args:
+        slot: Keras variable of a first moment.
+        remainder: what it could not hold before, of its dtype; `[]` for float32.
+        part: float32.
+        decay: 1 for a float32 slot.
+    """
+    if slot.dtype == "float32":
+        slot.value.assign_add(part)
+        return remainder
+    total = tf.cast(slot.value, tf.float32) + tf.cast(remainder, tf.float32)
+    total = decay * total + part
+    held = tf.cast(total, slot.dtype)
+    slot.assign(held)
+    return tf.cast(total - tf.cast(held, tf.float32), slot.dtype)
 
 
 def _signs(size):
     """`[size, 1]`: 1 for the first half of a microbatch, -1 for the second."""
     return tf.where(tf.range(size) < size // 2, 1.0, -1.0)[:, tf.newaxis]
-
-
-def _no_remainder(slot):
-    """What is carried beside a slot: nothing, in its shape, or `[]` for float32."""
-    return tf.zeros(slot.shape if slot.dtype != "float32" else (), slot.dtype)
-
-
-def _add_to_slot(slot, remainder, decay, part):
-    """`slot <- decay * slot + part`, exactly; returns what the slot could not hold."""
-    total = tf.cast(slot.value, tf.float32) + tf.cast(remainder, tf.float32)
-    total = decay * total + part
-    held = tf.cast(total, slot.dtype)
-    slot.assign(held)
-    if slot.dtype == "float32":
-        return tf.zeros_like(remainder)
-    return tf.cast(total - tf.cast(held, tf.float32), slot.dtype)
 
 
 def _add_squares(squares, gradients, factor):
@@ -156,7 +163,9 @@ def _add_squares(squares, gradients, factor):
         tuple(
             total + factor * square
             for total, square in zip(
-                totals, adafactorw.mean_squares(gradient, len(totals)), strict=True
+                totals,
+                optimizer_moments.mean_squares(gradient, len(totals)),
+                strict=True,
             )
         )
         for totals, gradient in zip(squares, gradients, strict=True)

@@ -1,7 +1,6 @@
 """Trainers: Keras models whose `train_step` is the step of a phase."""
 
 import functools
-import itertools
 
 import keras
 import tensorflow as tf
@@ -12,7 +11,6 @@ from basic_tf.optimizers import groups
 from basic_tf.training import global_batch_norm, microbatching, slot_accumulation
 from basic_tf.training.stateless_encoder import StatelessEncoder
 
-TRAIN_ALL = ((".", True),)
 MAX_DENSE_BATCH_SIZE = 4096  # from here on the streaming loss is no slower
 
 
@@ -100,10 +98,9 @@ class SupervisedTrainer(_Trainer):
         self.built = True
 
     def call(self, images, training=False):
-        """`[B, H, W, 3]` -> logits `[B, C]`."""
-        return self.classifier(
-            self.dual_encoder.image_encoder(images, training=training)
-        )
+        """`[B, H, W, 3]` -> logits `[B, C]`, float32."""
+        outputs = self.dual_encoder.image_encoder(images, training=training)
+        return tf.cast(self.classifier(outputs), tf.float32)
 
     def train_step(self, batch):
         encode = functools.partial(
@@ -149,9 +146,8 @@ class ContrastiveTrainer(_Trainer):
 
     Args:
         model: `DualEncoder`.
-        train: `((pattern, bool), ...)` over variable paths, one pattern a variable:
-            whether it is trained. One that is not has no optimizer slots. An encoder
-            without a trained variable keeps its statistics, too.
+        rules: see `groups.match_rules`. A variable that is not trained has no optimizer
+            slots; an encoder without a trained variable keeps its statistics, too.
         microbatch_image: M of the image encoder, a divisor of B; 0 for no microbatches.
         microbatch_text: M of the text encoder.
         batch_norm: see `StatelessEncoder`.
@@ -164,7 +160,7 @@ class ContrastiveTrainer(_Trainer):
     are no negatives of each other, see `losses.contrastive_loss`.
 
     Raises:
-        ValueError: if a variable does not match exactly one pattern of `train`, none is
+        ValueError: if a variable does not match exactly one of the rules, none is
             trained, or `accumulate` is unknown or does not go with `batch_norm`.
     """
 
@@ -173,7 +169,7 @@ class ContrastiveTrainer(_Trainer):
     def __init__(
         self,
         model,
-        train=TRAIN_ALL,
+        rules=groups.ONE_RULE,
         microbatch_image=0,
         microbatch_text=0,
         batch_norm="microbatch",
@@ -191,10 +187,14 @@ class ContrastiveTrainer(_Trainer):
         self.microbatch_image = microbatch_image
         self.microbatch_text = microbatch_text
         variables = model.trainable_variables
-        is_trained = groups.match_rules(variables, train)
-        self.trained_variables = list(itertools.compress(variables, is_trained))
+        matched = groups.match_rules(variables, rules)
+        self.trained_variables = [
+            variable
+            for variable, rule in zip(variables, matched, strict=True)
+            if rule.train
+        ]
         if not self.trained_variables:
-            raise ValueError(f"train {train} leaves no variable to train")
+            raise ValueError(f"rules {rules} leave no variable to train")
         trained = {id(variable) for variable in self.trained_variables}
         self._trains_scale = id(model.log_scale) in trained
         self._images, self._texts = (
@@ -261,22 +261,24 @@ class ContrastiveTrainer(_Trainer):
         self.optimizer.apply(gradients, variables)
 
     def _step_in_slots(self, passes, by_scale):
-        first, second, variables = [], [], []
+        remainders, moments, variables = [], [], []
         for encoder, run, by_embeddings in passes:
-            *moments, statistics = slot_accumulation.accumulate(
+            *of_encoder, statistics = slot_accumulation.accumulate(
                 run.batch, by_embeddings, self.optimizer
             )
-            first += moments[0]
-            second += moments[1]
+            remainders += of_encoder[0]
+            moments += of_encoder[1]
             variables += encoder.weights
             _assign(encoder.statistics, statistics)
         if self._trains_scale:
             log_scale = self.dual_encoder.log_scale
-            moments = self.optimizer.moments_after(by_scale, log_scale)
-            first.append(moments[0])
-            second.append(moments[1])
+            first, second = self.optimizer.moments_after(by_scale, log_scale)
+            slot, _ = self.optimizer.slots(log_scale)
+            slot.assign(first)
+            remainders.append(first - tf.cast(slot.value, tf.float32))
+            moments.append(second)
             variables.append(log_scale)
-        self.optimizer.apply_moments(variables, first, second)
+        self.optimizer.apply_moments(variables, remainders, moments)
 
     def _embed_images(self, batch):
         if "image_embedding" not in batch:

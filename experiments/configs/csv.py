@@ -40,13 +40,15 @@ def get_config(argument=""):
             "learning_rate": 2e-3,
             "min_learning_rate": 2e-5,
             "warmup_steps": 100,
+            "schedule": "cosine",
             "weight_decay": 0.01,
             "augmentation": {"max_zoom": 0.1, "max_shift": 0.05},
+            "optimizer": "adafactorw",
+            "rules": ((".", {}),),
             "microbatch_image": 0,
             "microbatch_text": 0,
             "batch_norm": "microbatch",
             "accumulate": "buffer",
-            "train": ((".", True),),
             "exclude_equal_captions": False,
         }
     }

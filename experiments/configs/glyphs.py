@@ -56,7 +56,10 @@ def _three_phases():
             learning_rate=4e-3,
             warmup_steps=40,
             microbatch=256,
-            train=(("/image_encoder/", False), ("/text_encoder/|/log_scale$", True)),
+            rules=(
+                ("/image_encoder/", {"train": False}),
+                ("/text_encoder/|/log_scale$", {}),
+            ),
             augmentation={},
         ),
         "joint": _phase(
@@ -84,12 +87,11 @@ def _phase(
     augmentation=AUGMENTATION,
     warmup_steps=100,
     microbatch=0,
-    train=((".", True),),
+    rules=((".", {}),),
 ):
     kinds = {
         "supervised": {"label_balance": 0.4},
         "contrastive": {
-            "train": train,
             "microbatch_text": microbatch,
             "accumulate": "buffer",
             "exclude_equal_captions": False,
@@ -102,8 +104,11 @@ def _phase(
         "learning_rate": learning_rate,
         "min_learning_rate": min_learning_rate,
         "warmup_steps": warmup_steps,
+        "schedule": "cosine",
         "weight_decay": 0.01,
         "augmentation": augmentation,
+        "optimizer": "adafactorw",
+        "rules": rules,
         "microbatch_image": microbatch,
         "batch_norm": "microbatch",
     } | kinds[kind]

@@ -15,17 +15,18 @@ VARIABLES = [
     Variable("image_encoder/stage0/bias"),
     Variable("log_scale"),
 ]
-RULES = (("kernel$", 1.0), ("(bias|gamma|log_scale)$", 0.0))
+RULES = (("kernel$", {"decay": 0.5}), ("(bias|gamma|log_scale)$", {"train": False}))
 
 
-def test_values_come_in_the_order_of_the_variables():
-    assert groups.match_rules(VARIABLES, RULES) == [1.0, 0.0, 0.0, 0.0]
+def test_rules_come_in_the_order_of_the_variables():
+    frozen = groups.Rule(train=False)
+    expected = [groups.Rule(decay=0.5), frozen, frozen, frozen]
+    assert groups.match_rules(VARIABLES, RULES) == expected
 
 
-def test_values_may_be_anything():
-    rules = (("image", None), ("text|scale", {"trains": False}))
-    values = groups.match_rules(VARIABLES, rules)
-    assert values == [None, {"trains": False}, None, {"trains": False}]
+def test_the_rule_for_all_trains_and_decays_as_the_optimizer_says():
+    rules = groups.match_rules(VARIABLES, groups.ONE_RULE)
+    assert rules == [groups.Rule(train=True, decay=1.0, learning_rate=1.0)] * 4
 
 
 def test_variables_without_a_pattern_are_named():
@@ -42,10 +43,16 @@ def test_variables_with_several_patterns_are_named():
     message = "one of kernel$, (bias|gamma|log_scale)$, image; 2 do not: "
     message += "image_encoder/stage0/kernel (2 patterns), image_encoder/stage0/bias (2"
     with pytest.raises(ValueError, match=re.escape(message)) as error:
-        groups.match_rules(VARIABLES, (*RULES, ("image", 0.5)))
+        groups.match_rules(VARIABLES, (*RULES, ("image", {})))
     assert "log_scale (" not in str(error.value)
 
 
 def test_a_pattern_that_is_no_regular_expression_is_named():
     with pytest.raises(ValueError, match=r"'\(a' is no pattern: missing \)"):
-        groups.match_rules(VARIABLES, (("(a", 1.0),))
+        groups.match_rules(VARIABLES, (("(a", {}),))
+
+
+def test_an_unknown_field_names_the_known_ones():
+    message = "the rule of 'a' has 'lr'; known: train, decay, learning_rate"
+    with pytest.raises(ValueError, match=message):
+        groups.match_rules(VARIABLES, (("a", {"lr": 0.1}),))

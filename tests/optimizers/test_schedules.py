@@ -1,4 +1,4 @@
-"""Warm-up and cosine against their closed form."""
+"""Warm-up, cosine and line against their closed form."""
 
 import math
 
@@ -11,14 +11,16 @@ from hypothesis import strategies
 from basic_tf.optimizers import schedules
 
 
-def closed_form(step, maximum, steps, warmup_steps, minimum):
+def closed_form(shape, step, maximum, steps, warmup_steps, minimum):
     if step < warmup_steps:
         return maximum * step / warmup_steps
     progress = min(1, (step - warmup_steps) / (steps - warmup_steps))
-    return minimum + (maximum - minimum) * (1 + math.cos(math.pi * progress)) / 2
+    left = {"linear": 1 - progress, "cosine": (1 + math.cos(math.pi * progress)) / 2}
+    return minimum + (maximum - minimum) * left[shape]
 
 
 @hypothesis.given(
+    strategies.sampled_from(["cosine", "linear"]),
     strategies.integers(0, 50),
     strategies.integers(1, 200),
     strategies.floats(1e-5, 1),
@@ -26,24 +28,28 @@ def closed_form(step, maximum, steps, warmup_steps, minimum):
     strategies.integers(0, 300),
 )
 def test_every_step_agrees_with_the_closed_form(
-    warmup_steps, decay_steps, maximum, ratio, step
+    shape, warmup_steps, decay_steps, maximum, ratio, step
 ):
     steps, minimum = warmup_steps + decay_steps, ratio * maximum
-    schedule = schedules.warmup_cosine(maximum, steps, warmup_steps, minimum)
-    expected = closed_form(step, maximum, steps, warmup_steps, minimum)
+    schedule = schedules.make_schedule(shape, maximum, steps, warmup_steps, minimum)
+    expected = closed_form(shape, step, maximum, steps, warmup_steps, minimum)
     # The cosine is taken in float32.
     np.testing.assert_allclose(schedule(step), expected, rtol=2e-5, atol=1e-6 * maximum)
 
 
-# BASIC Table 6: S contrastive, M and L contrastive (both cosine).
-TABLE_6 = [(1e-3, 500_000, 25_000, 1e-5), (2.5e-4, 500_000, 25_000, 1e-5)]
+# BASIC Table 6: S contrastive, M and L contrastive, M and L pretraining.
+TABLE_6 = [
+    ("cosine", 1e-3, 500_000, 25_000, 1e-5),
+    ("cosine", 2.5e-4, 500_000, 25_000, 1e-5),
+    ("linear", 4e-4, 1_200_000, 25_000, 2e-5),
+]
 
 
-@pytest.mark.parametrize("maximum,steps,warmup_steps,minimum", TABLE_6)
+@pytest.mark.parametrize("shape,maximum,steps,warmup_steps,minimum", TABLE_6)
 def test_the_schedules_of_the_paper_begin_peak_and_end(
-    maximum, steps, warmup_steps, minimum
+    shape, maximum, steps, warmup_steps, minimum
 ):
-    schedule = schedules.warmup_cosine(maximum, steps, warmup_steps, minimum)
+    schedule = schedules.make_schedule(shape, maximum, steps, warmup_steps, minimum)
     middle = (steps + warmup_steps) // 2
     expected = {
         0: 0,
@@ -58,13 +64,14 @@ def test_the_schedules_of_the_paper_begin_peak_and_end(
 
 
 def test_without_warm_up_the_first_step_has_the_largest_rate():
-    schedule = schedules.warmup_cosine(0.5, steps=10, warmup_steps=0)
+    schedule = schedules.make_schedule("cosine", 0.5, steps=10, warmup_steps=0)
     np.testing.assert_allclose(schedule(0), 0.5, rtol=1e-6)
     np.testing.assert_allclose(schedule(10), 0, atol=1e-7)
 
 
-def test_a_config_round_trip_makes_the_same_schedule():
-    schedule = schedules.warmup_cosine(1e-3, 100, 10, 1e-5)
+@pytest.mark.parametrize("shape", ["cosine", "linear"])
+def test_a_config_round_trip_makes_the_same_schedule(shape):
+    schedule = schedules.make_schedule(shape, 1e-3, 100, 10, 1e-5)
     config = keras.saving.serialize_keras_object(schedule)
     copy = keras.saving.deserialize_keras_object(config)
     for step in (0, 5, 10, 55, 100):
@@ -75,4 +82,9 @@ def test_a_config_round_trip_makes_the_same_schedule():
 def test_a_warm_up_that_leaves_no_step_is_refused(warmup_steps):
     message = f"warmup_steps {warmup_steps} must be less than steps 100 of the phase"
     with pytest.raises(ValueError, match=message):
-        schedules.warmup_cosine(1e-3, steps=100, warmup_steps=warmup_steps)
+        schedules.make_schedule("cosine", 1e-3, steps=100, warmup_steps=warmup_steps)
+
+
+def test_an_unknown_shape_is_refused():
+    with pytest.raises(ValueError, match="'step' is none of cosine, linear"):
+        schedules.make_schedule("step", 1e-3, 100, 10)

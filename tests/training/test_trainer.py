@@ -7,9 +7,14 @@ import tensorflow as tf
 import tiny_run
 
 from basic_tf.models import zoo
+from basic_tf.optimizers.adafactorw import AdaFactorW
 from basic_tf.training import trainer
+from tests.training import small_encoders, test_microbatching
 
-TEXT_ALONE = (("/image_encoder/", False), ("/text_encoder/|/log_scale$", True))
+TEXT_ALONE = (
+    ("/image_encoder/", {"train": False}),
+    ("/text_encoder/|/log_scale$", {}),
+)
 
 
 @pytest.fixture
@@ -86,7 +91,7 @@ def test_the_scale_is_at_most_100_after_a_step(model):
 def test_what_is_not_trained_keeps_every_bit(model):
     before = [v.numpy() for v in model.image_encoder.variables]
     texts = [v.numpy() for v in model.text_encoder.variables]
-    ours = trainer.ContrastiveTrainer(model, train=TEXT_ALONE)
+    ours = trainer.ContrastiveTrainer(model, rules=TEXT_ALONE)
     fit_one_step(ours, make_batch(), 0.1)
     for old, variable in zip(before, model.image_encoder.variables, strict=True):
         np.testing.assert_array_equal(old, variable.numpy())
@@ -103,29 +108,29 @@ def test_cached_embeddings_give_the_step_of_the_images(model, tmp_path):
         "token_ids": batch["token_ids"],
     }
     for one, data in ((model, batch), (twin, cached)):
-        ours = trainer.ContrastiveTrainer(one, train=TEXT_ALONE)
+        ours = trainer.ContrastiveTrainer(one, rules=TEXT_ALONE)
         fit_one_step(ours, data, 0.1)
     for ours, theirs in zip(model.variables, twin.variables, strict=True):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), atol=1e-6)
 
 
 def test_rules_that_miss_a_variable_are_refused_by_its_name(model):
-    rules = (("/image_encoder/", False), ("/text_encodr/|/log_scale$", True))
+    rules = (("/image_encoder/", {}), ("/text_encodr/|/log_scale$", {}))
     with pytest.raises(
         ValueError, match="do not: dual_encoder/text_encoder/token_embedding"
     ):
-        trainer.ContrastiveTrainer(model, train=rules)
+        trainer.ContrastiveTrainer(model, rules=rules)
 
 
 def test_rules_that_train_nothing_are_refused(model):
-    with pytest.raises(ValueError, match="leaves no variable to train"):
-        trainer.ContrastiveTrainer(model, train=((".", False),))
+    with pytest.raises(ValueError, match="leave no variable to train"):
+        trainer.ContrastiveTrainer(model, rules=((".", {"train": False}),))
 
 
 def test_a_scale_that_is_not_trained_keeps_its_value(model):
     model.log_scale.assign(math.log(200))
-    rules = (("/image_encoder/|/text_encoder/", True), ("log_scale$", False))
-    fit_one_step(trainer.ContrastiveTrainer(model, train=rules), make_batch(), 1e-6)
+    rules = (("/image_encoder/|/text_encoder/", {}), ("log_scale$", {"train": False}))
+    fit_one_step(trainer.ContrastiveTrainer(model, rules=rules), make_batch(), 1e-6)
     assert float(model.log_scale) == np.float32(math.log(200))
 
 
@@ -158,3 +163,57 @@ def test_phase_one_moves_the_image_encoder_alone(model, size, batch_norm):
         )
     for old, variable in zip(kept_before, kept, strict=True):
         np.testing.assert_array_equal(old, variable.numpy())
+
+
+@pytest.mark.parametrize("size", [0, 2])
+def test_a_step_in_bfloat16_is_close_to_the_one_in_float32(tmp_path, size):
+    batch, losses, gradients = make_batch(), [], []
+    for precision in ("float32", "mixed_bfloat16"):
+        keras.utils.set_random_seed(0)
+        config = tiny_run.tiny_config(tmp_path).model.to_dict()
+        model = zoo.build(config | {"precision": precision}, 50)
+        before = [v.numpy() for v in model.trainable_variables]
+        ours = trainer.ContrastiveTrainer(
+            model, microbatch_image=size, microbatch_text=size
+        )
+        ours.compile(keras.optimizers.SGD(1.0), jit_compile=False)
+        ours.optimizer.build(ours.trained_variables)
+        losses.append(float(tf.function(ours.train_step)(batch)["loss"]))
+        assert {v.dtype for v in model.trainable_variables} == {"float32"}
+        gradients.append(
+            np.concatenate(
+                [
+                    (old - v.numpy()).ravel()
+                    for old, v in zip(before, model.trainable_variables, strict=True)
+                ]
+            )
+        )
+    assert keras.config.dtype_policy().name == "float32"
+    np.testing.assert_allclose(*losses, rtol=0.05)  # of 8 bits a product
+    plain, rounded = gradients
+    cosine = plain @ rounded / np.linalg.norm(plain) / np.linalg.norm(rounded)
+    assert 0.98 < cosine < 1 - 1e-7
+
+
+@pytest.mark.parametrize("accumulate", ["buffer", "slots"])
+def test_the_whole_step_compiles_with_xla(accumulate):
+    """What a TPU needs: static shapes, and no operation that XLA has not."""
+    losses, weights = [], []
+    for jit_compile in (False, True):
+        keras.utils.set_random_seed(0)
+        model = small_encoders.build()  # XLA draws other masks
+        ours = trainer.ContrastiveTrainer(
+            model, microbatch_image=4, microbatch_text=2, accumulate=accumulate
+        )
+        optimizer = AdaFactorW(1e-2, decay=0.1)
+        ours.compile(optimizer, jit_compile=False)
+        optimizer.build(ours.trained_variables)
+        step = tf.function(ours.train_step, jit_compile=jit_compile)
+        images, tokens = test_microbatching.make_batch(8)
+        losses.append(float(step({"image": images, "token_ids": tokens})["loss"]))
+        weights.append([optimizer.slots(v)[0].numpy() for v in ours.trained_variables])
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+    for plain, compiled in zip(*weights, strict=True):
+        plain, compiled = plain.astype("float32"), compiled.astype("float32")
+        # Of bfloat16 moments.
+        np.testing.assert_allclose(compiled, plain, atol=1e-2 * abs(plain).max())

@@ -1,0 +1,71 @@
+"""LARS (You et al. 2017), as SimCLR trains."""
+
+import keras
+import tensorflow as tf
+
+from basic_tf.optimizers import groups
+from basic_tf.optimizers.ruled import RuledOptimizer, is_weight
+
+
+@keras.saving.register_keras_serializable("basic_tf")
+class LARS(RuledOptimizer):
+    """Momentum SGD whose rate follows the norm of each weight over its gradient's.
+
+    `g <- g + lambda w`; `v <- momentum v + lr * eta * |w| / |g| * g`; `w <- w - v`. The
+    decay goes through the gradient here, as in the paper. Gains, biases and the
+    log-scale take plain steps of momentum SGD without decay, as SimCLR's do.
+
+    Args:
+        learning_rate: float or `keras.optimizers.schedules.LearningRateSchedule`.
+        momentum: of the velocity.
+        decay: lambda of the weight decay.
+        rules: see `groups.match_rules`; every variable must match exactly one.
+        trust_coefficient: eta.
+
+    Raises:
+        ValueError: when built, for a variable that does not match exactly one rule.
+
+    Example:
+        >>> LARS(learning_rate=0.3, decay=1e-6).momentum
+        0.9
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.1,
+        momentum=0.9,
+        decay=0.0,
+        rules=groups.ONE_RULE,
+        trust_coefficient=1e-3,
+        name="lars",
+        **kwargs,
+    ):
+        super().__init__(learning_rate, decay, rules, name=name, **kwargs)
+        self.momentum = momentum
+        self.trust_coefficient = trust_coefficient
+
+    def add_slots(self, variables):
+        self._velocities = [self.add_slot(v, "velocity") for v in variables]
+
+    def update_step(self, gradient, variable, learning_rate):
+        index = self._get_variable_index(variable)
+        gradient = tf.cast(tf.convert_to_tensor(gradient), tf.float32)
+        rate = self._rates[index] * tf.cast(learning_rate, tf.float32)
+        if is_weight(variable):
+            weight = tf.cast(tf.convert_to_tensor(variable), tf.float32)
+            gradient += self._decays[index] * weight
+            rate *= self._trust(tf.norm(weight), tf.norm(gradient))
+        velocity = self._velocities[index]
+        new_velocity = self.momentum * velocity.value + rate * gradient
+        self.assign(velocity, new_velocity)
+        self.assign_sub(variable, tf.cast(new_velocity, variable.dtype))
+
+    def _trust(self, weight_norm, gradient_norm):
+        ratio = tf.math.divide_no_nan(weight_norm, gradient_norm)
+        return tf.where(ratio > 0, self.trust_coefficient * ratio, 1.0)
+
+    def get_config(self):
+        return super().get_config() | {
+            "momentum": self.momentum,
+            "trust_coefficient": self.trust_coefficient,
+        }

@@ -1,0 +1,287 @@
+"""How exact slot accumulation is, and what memory it saves (BASIC section 4).
+
+Trains `basic_nano` on glyphs with whole gradients, and at every step forms, from the
+gradients of the step's microbatches, the second moments that slot accumulation would
+keep. `replicas` is R, the parts of a microbatch whose spread the variance is estimated
+from; one replica stands for the two halves that a single device takes.
+
+Example:
+  python -m experiments.studies.slot_accumulation --output runs/slots --quick
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import json
+import math
+import pathlib
+
+import keras
+import numpy as np
+import tensorflow as tf
+from absl import flags
+from matplotlib import figure
+from ml_collections import ConfigDict
+
+from basic_tf import losses
+from basic_tf.data import batches, sources, tokenizer
+from basic_tf.models import zoo
+from basic_tf.optimizers import adafactorw
+from basic_tf.training import microbatching, slot_accumulation, trainer
+from basic_tf.training.stateless_encoder import StatelessEncoder
+from experiments import command_line
+from experiments.studies import fresh_process, page
+
+BETA_2 = 0.9  # averages over the steps of the study
+BATCH_SIZE, NUM_PARTS, WARMUP_STEPS = 256, 64, 10
+BUFFER, SLOTS = "buffer", "slots"
+
+_OUTPUT = flags.DEFINE_string("output", None, "Folder for table.json and report.html.")
+_DATA_DIR = flags.DEFINE_string("data_dir", None, "Folder of TFDS data sets.")
+_QUICK = flags.DEFINE_boolean("quick", False, "Five steps in place of twenty.")
+
+
+def main(arguments):
+    command_line.refuse(arguments)
+    row = fresh_process.asked()
+    if row:
+        print(json.dumps(_measure_memory(**row)))
+        return
+    if not _OUTPUT.value:
+        raise ValueError("name a folder for the results: --output DIR")
+    rows = _measure_errors(5 if _QUICK.value else 20)
+    memory = [
+        fresh_process.measure(__spec__.name, {"accumulate": mode})
+        for mode in (BUFFER, SLOTS)
+    ]
+    summary = _summary(rows, memory)
+    page.write(_OUTPUT.value, "Slot accumulation", summary, rows, [_plot(rows)])
+    text = json.dumps(memory, indent=2)
+    (pathlib.Path(_OUTPUT.value) / "memory.json").write_text(text)
+    print(summary)
+
+
+def _measure_errors(num_steps):
+    """Rows of relative errors after `num_steps` steps, over all factored weights."""
+    keras.utils.set_random_seed(0)
+    examples = sources.load("tfds:glyphs/concepts:train[:10%]", _DATA_DIR.value)
+    pieces = tokenizer.Tokenizer(tokenizer.train(examples.captions, 400), 16)
+    model = zoo.build(zoo.configuration("basic_nano"), pieces.vocabulary_size)
+    encoders = [
+        StatelessEncoder(encode, each, each.trainable_variables, batch_norm="frozen")
+        for encode, each in (
+            (model.encode_image, model.image_encoder),
+            (model.encode_text, model.text_encoder),
+        )
+    ]
+    weights = [weight for each in encoders for weight in each.weights]
+    optimizer = adafactorw.AdaFactorW(2e-3)
+    optimizer.build(weights)
+    parts_of = tf.function(lambda *inputs: _part_gradients(encoders, model, inputs))
+    estimates = {
+        (replicas, num, correction): _Moments(weights)
+        for replicas in (1, 2, 8)
+        for num in (2, 8, 32)
+        if max(replicas, 2) * num <= NUM_PARTS
+        for correction in slot_accumulation.CORRECTIONS
+    }
+    exact = _Moments(weights)
+    last_step = WARMUP_STEPS + num_steps
+    for images, token_ids in _batches(examples, pieces, last_step):
+        parts = [part.numpy() for part in parts_of(images, token_ids)]
+        gradients = [part.sum(0) for part in parts]
+        if int(optimizer.iterations) >= WARMUP_STEPS:
+            exact.add([_mean_squares(gradient) for gradient in gradients])
+            for (replicas, num, correction), moments in estimates.items():
+                moments.add(
+                    [_estimate(part, replicas, num, correction) for part in parts]
+                )
+        optimizer.apply([tf.constant(g) for g in gradients], weights)
+    directions = [np.asarray(optimizer.slots(w)[0].value, np.float32) for w in weights]
+    return [
+        {
+            "replicas": replicas,
+            "microbatches": num,
+            "correction": correction,
+            "second_moment_error": _error(moments.flat(), exact.flat()),
+            "update_error": _error(
+                moments.update(directions), exact.update(directions)
+            ),
+            "batch_size": BATCH_SIZE,
+            "steps": num_steps,
+        }
+        for (replicas, num, correction), moments in estimates.items()
+    ]
+
+
+def _batches(examples, pieces, num_steps):
+    indices = batches.shuffled_indices(len(examples), BATCH_SIZE, 0, num_steps, 0)
+    images = batches.training_images(examples, 32, indices, 0)
+    for (_, rows), pixels in tf.data.Dataset.zip(indices, images):
+        yield pixels, pieces([examples.captions[row] for row in rows.numpy()])
+
+
+def _part_gradients(encoders, model, inputs):
+    """Shares of the gradient, `[parts, ...]` a weight, of equal parts of a batch."""
+    passes = [
+        microbatching.encode(encoder, each, BATCH_SIZE // NUM_PARTS, 0)
+        for encoder, each in zip(encoders, inputs, strict=True)
+    ]
+    embeddings = [each.embeddings for each in passes]
+    with microbatching.watching(embeddings) as tape:
+        loss, _ = losses.contrastive_loss(*embeddings, model.log_scale.value)
+    gradients = []
+    for each, by_embeddings in zip(
+        passes, tape.gradient(loss, embeddings), strict=True
+    ):
+        gradients += _of_each_part(each.batch, by_embeddings)
+    return gradients
+
+
+def _of_each_part(batch, by_embeddings):
+    def gradients_of(index):
+        with microbatching.watching(batch.weights) as tape:
+            embeddings, _ = batch.forward(index)
+            value = batch.product(embeddings, by_embeddings, index)
+        return batch.gradients(tape, value)
+
+    return tf.map_fn(
+        gradients_of,
+        tf.range(NUM_PARTS),
+        fn_output_signature=[tf.TensorSpec(w.shape) for w in batch.weights],
+        parallel_iterations=1,
+    )
+
+
+def _mean_squares(gradient):
+    if not adafactorw.is_factored(gradient.shape):
+        return (gradient**2,)
+    return (gradient**2).mean(-1), (gradient**2).mean(-2)
+
+
+def _estimate(parts, replicas, num, correction):
+    """Mean squares of the whole gradient, from those of microbatches and replicas.
+
+    The gradient of a microbatch is the mean of its replicas', whose variance, of
+    R - 1 degrees of freedom and over R, is that of the mean.
+    """
+    split = max(replicas, 2)
+    grouped = parts.reshape(num, split, -1, *parts.shape[1:]).sum(2) * num * split
+    mean = grouped.mean(1)
+    variance = ((grouped - mean[:, None]) ** 2).sum(1) / (split - 1) / split
+    share = slot_accumulation.correction_factor(correction, num)
+    difference = (mean**2 - share * variance).mean(0)
+    if not adafactorw.is_factored(difference.shape):
+        return (np.maximum(difference, 0),)
+    return tuple(np.maximum(difference.mean(axis), 0) for axis in (-1, -2))
+
+
+class _Moments:
+    """Averages of mean squares over steps, of every weight."""
+
+    def __init__(self, weights):
+        self.values = [_mean_squares(np.zeros(w.shape, np.float32)) for w in weights]
+
+    def add(self, squares):
+        self.values = [
+            tuple(
+                BETA_2 * a + (1 - BETA_2) * (b + adafactorw.EPSILON)
+                for a, b in zip(old, new, strict=True)
+            )
+            for old, new in zip(self.values, squares, strict=True)
+        ]
+
+    def flat(self):
+        """Row and column means of all factored weights, in units of their own."""
+        rows = [m for moments in self.values if len(moments) == 2 for m in moments]
+        return [row.ravel() for row in rows]
+
+    def update(self, directions):
+        """The update of every factored weight, in its direction."""
+        return [
+            (direction * adafactorw.inverse_root(moments, 1.0).numpy()).ravel()
+            for direction, moments in zip(directions, self.values, strict=True)
+            if len(moments) == 2
+        ]
+
+
+def _error(ours, theirs):
+    """Median over arrays of the relative error of each."""
+    errors = [
+        np.linalg.norm(one - other) / np.linalg.norm(other)
+        for one, other in zip(ours, theirs, strict=True)
+    ]
+    return round(float(np.median(errors)), 4)
+
+
+def _measure_memory(accumulate):
+    """A step of a text encoder that is mostly weights: 38 million."""
+    keras.utils.set_random_seed(0)
+    configuration = ConfigDict(zoo.configuration("basic_nano"))
+    configuration.text_encoder.update(num_layers=12, width=512, num_heads=8)
+    model = zoo.build(configuration.to_dict(), 400)
+    rules = (("/image_encoder/|log_scale", {"train": False}), ("/text_encoder/", {}))
+    ours = trainer.ContrastiveTrainer(
+        model, rules, microbatch_text=2, accumulate=accumulate
+    )
+    optimizer = adafactorw.AdaFactorW(1e-4, momentum_dtype="float32")
+    optimizer.build(ours.trained_variables)
+    ours.compile(optimizer, jit_compile=False)
+    rng = np.random.default_rng(0)
+    batch = {
+        "image_embedding": tf.constant(rng.normal(size=(8, 128)), tf.float32),
+        "token_ids": tf.constant(rng.integers(1, 400, (8, 4)), tf.int32),
+    }
+    step = tf.function(ours.train_step)
+    weights = sum(math.prod(v.shape) for v in ours.trained_variables)
+    return {"weights_mb": round(4 * weights / 2**20, 1)} | (
+        fresh_process.time_and_memory(step, (batch,), repetitions=3)
+    )
+
+
+def _summary(rows, memory):
+    def mean(correction, field):
+        return np.mean([row[field] for row in rows if row["correction"] == correction])
+
+    parts = [
+        f"{name}: {mean(name, 'second_moment_error'):.2f} and "
+        f"{mean(name, 'update_error'):.2f}"
+        for name in slot_accumulation.CORRECTIONS
+    ]
+    buffer, slots = memory
+    saved = buffer["step_memory_mb"] - slots["step_memory_mb"]
+    return (
+        "Relative error of the second moment and of the update, mean over all rows, by "
+        f"correction: {'; '.join(parts)}. A step that adds gradients up in a buffer "
+        f"takes {buffer['step_memory_mb']} MB, one that puts them into slots "
+        f"{slots['step_memory_mb']} MB: {saved / buffer['weights_mb']:.2f} float32 "
+        f"copies of the {buffer['weights_mb']} MB of weights are saved, for "
+        f"{slots['cpu_seconds'] / buffer['cpu_seconds']:.2f} times the processor time."
+    )
+
+
+def _plot(rows):
+    plot = figure.Figure(figsize=(8, 3))
+    for axes, replicas in zip(plot.subplots(1, 3, sharey=True), (1, 2, 8), strict=True):
+        for correction in slot_accumulation.CORRECTIONS:
+            chosen = [
+                row
+                for row in rows
+                if (row["replicas"], row["correction"]) == (replicas, correction)
+            ]
+            axes.loglog(
+                [row["microbatches"] for row in chosen],
+                [row["second_moment_error"] for row in chosen],
+                "o-",
+                label=correction,
+            )
+        axes.set_title(f"R = {replicas}" if replicas > 1 else "two halves")
+        axes.set_xlabel("microbatches K")
+    axes.legend()
+    plot.tight_layout()
+    return plot
+
+
+if __name__ == "__main__":
+    command_line.run(main)

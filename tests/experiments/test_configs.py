@@ -1,0 +1,51 @@
+"""The configurations hold what the paper prints, and can be built."""
+
+import pytest
+
+from basic_tf.models import zoo
+from basic_tf.training import phases
+from experiments.configs import basic, csv, glyphs
+
+# BASIC Table 6: batch size, steps, warm-up, learning rates, schedule, weight decay.
+TABLE_6 = {
+    ("s", "pretrain"): (16384, 500_000, 25_000, 1e-3, 1e-5, "cosine", 0.005),
+    ("s", "text"): (65536, 500_000, 25_000, 1e-3, 1e-5, "cosine", 0.0025),
+    ("m", "pretrain"): (16384, 1_200_000, 25_000, 4e-4, 2e-5, "linear", 0.01),
+    ("m", "text"): (65536, 500_000, 25_000, 2.5e-4, 1e-5, "cosine", 0.0025),
+    ("l", "pretrain"): (16384, 1_200_000, 25_000, 4e-4, 2e-5, "linear", 0.01),
+    ("l", "text"): (65536, 500_000, 25_000, 2.5e-4, 1e-5, "cosine", 0.0025),
+}
+
+
+@pytest.mark.parametrize("size, phase", TABLE_6)
+def test_every_number_of_table_6(size, phase):
+    config = basic.get_config(size).phases[phase]
+    actual = (
+        *(config.batch_size, config.steps, config.warmup_steps, config.learning_rate),
+        *(config.min_learning_rate, config.schedule, config.weight_decay),
+    )
+    assert actual == TABLE_6[size, phase]
+
+
+@pytest.mark.parametrize("size", ["s", "m", "l"])
+def test_the_scaled_variant_is_small_and_its_phases_can_train(size):
+    config = basic.get_config(f"{size},scaled")
+    model = zoo.build(config.model.to_dict(), config.tokenizer.vocabulary_size)
+    assert model.image_encoder.count_params() < 10e6
+    for name, phase in config.phases.items():
+        phases.check_rates(name, phase)
+        assert phase.batch_size <= 1024 and phase.steps <= 1200
+        assert phase.batch_size % phase.microbatch_image == 0
+
+
+@pytest.mark.parametrize("argument", ["x", "s,tiny", ""])
+def test_an_unknown_argument_is_refused(argument):
+    with pytest.raises(ValueError, match="use s, m or l, with ,scaled or without"):
+        basic.get_config(argument)
+
+
+def test_all_configurations_have_the_same_fields():
+    fields = set(glyphs.get_config().phases.joint)
+    assert set(csv.get_config("pairs.csv").phases.joint) == fields
+    for phase in ("text", "joint"):
+        assert set(basic.get_config().phases[phase]) == fields
