@@ -14,11 +14,11 @@ def load(workdir):
         workdir: folder of a run of `experiments.train`.
 
     Returns:
-        `training.loop.LoadedRun`.
+        `training.loaded_run.LoadedRun`.
 
     Raises:
         FileNotFoundError: if the folder holds no run with a complete checkpoint.
     """
-    from basic_tf.training import loop  # TensorFlow takes seconds to import
+    from basic_tf.training import loaded_run  # TensorFlow takes seconds to import
 
-    return loop.load(workdir)
+    return loaded_run.load(workdir)

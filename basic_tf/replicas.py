@@ -41,9 +41,11 @@ def current():
 
     Their collectives must stay outside of loops: `tf.distribute` refuses them there.
     """
-    context = tf.distribute.get_replica_context()
-    if context is None or context.num_replicas_in_sync == 1:
+    if tf.distribute.get_strategy().num_replicas_in_sync == 1:
         return ONE_REPLICA
+    context = tf.distribute.get_replica_context()
+    if context is None:
+        raise ValueError("this must run in a replica, by strategy.run or fit")
 
     def total(tensors):
         if not tf.nest.flatten(tensors):

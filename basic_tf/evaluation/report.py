@@ -37,7 +37,7 @@ class RunOutcome:
 
     Attributes:
         workdir: folder of the run.
-        run: `loop.LoadedRun`.
+        run: `loaded_run.LoadedRun`.
         results: `{name of the task: zero_shot.ZeroShotResult}`.
         rows: rows of its `metrics.jsonl`.
         training: content of its `train.json`.

@@ -57,7 +57,7 @@ def evaluate(run, task, batch_size=256):
     """Classifies every example of a task once.
 
     Args:
-        run: `loop.LoadedRun`, or anything with `model`, `tokenizer` and `image_size`.
+        run: `loaded_run.LoadedRun`; only its model, tokenizer and image size are used.
         task: `tasks.Task`.
         batch_size: images at a time; the result does not depend on it.
 

@@ -27,7 +27,7 @@ class ZeroShotServer(tf.Module):
     are put into the templates that the model was exported with.
 
     Args:
-        run: `loop.LoadedRun`.
+        run: `loaded_run.LoadedRun`.
         labels: C default labels.
         templates: texts with one slot `{}`.
 

@@ -28,6 +28,8 @@ class AdamW(MomentOptimizer):
     Example:
         >>> AdamW(learning_rate=5e-4, beta_2=0.98, epsilon=1e-6, decay=0.2).decay
         0.2
+
+    Source: Loshchilov & Hutter 2019, algorithm 2.
     """
 
     def __init__(

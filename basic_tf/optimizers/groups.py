@@ -1,7 +1,9 @@
 """Rules by variable path: what is trained, what decays, what learns how fast."""
 
 import dataclasses
+import math
 import re
+from collections.abc import Mapping
 
 NUM_NAMED = 8  # variables at most in a message
 
@@ -38,7 +40,8 @@ def match_rules(variables, rules):
 
     Raises:
         ValueError: naming the first variables that match no pattern, or several, the
-            pattern that is no regular expression, or the field that is none.
+            pattern that is no regular expression, or the field that is none or has an
+            impossible value.
     """
     rules = [(pattern, _make_rule(pattern, fields)) for pattern, fields in rules]
     matches = [
@@ -65,10 +68,16 @@ def _make_rule(pattern, fields):
         re.compile(pattern)
     except re.error as error:
         raise ValueError(f"{pattern!r} is no pattern: {error}") from None
+    if not isinstance(fields, Mapping):
+        raise ValueError(f"the rule of {pattern!r} is {fields!r}; use fields, or {{}}")
     known = [field.name for field in dataclasses.fields(Rule)]
-    for name in fields:
+    for name, value in fields.items():
         if name not in known:
             raise ValueError(
                 f"the rule of {pattern!r} has {name!r}; known: {', '.join(known)}"
             )
+        if name == "train" and not isinstance(value, bool):
+            raise ValueError(f"train of {pattern!r} is {value!r}; use True or False")
+        if name != "train" and not 0 <= value < math.inf:
+            raise ValueError(f"{name} of {pattern!r} is {value!r}; use 0 or more")
     return Rule(**fields)

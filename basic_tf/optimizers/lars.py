@@ -12,8 +12,9 @@ class LARS(RuledOptimizer):
     """Momentum SGD whose rate follows the norm of each weight over its gradient's.
 
     `g <- g + lambda w`; `v <- momentum v + lr * eta * |w| / |g| * g`; `w <- w - v`. The
-    decay goes through the gradient here, as in the paper. Gains, biases and the
-    log-scale take plain steps of momentum SGD without decay, as SimCLR's do.
+    decay goes through the gradient here, and the norm is that of both together, as in
+    SimCLR (You et al. add the norms). Gains, biases and the log-scale take plain steps
+    of momentum SGD without decay.
 
     Args:
         learning_rate: float or `keras.optimizers.schedules.LearningRateSchedule`.
@@ -28,6 +29,8 @@ class LARS(RuledOptimizer):
     Example:
         >>> LARS(learning_rate=0.3, decay=1e-6).momentum
         0.9
+
+    Source: You et al. 2017, algorithm 1; SimCLR section 3.
     """
 
     def __init__(

@@ -127,6 +127,14 @@ class MomentOptimizer(RuledOptimizer):
             self.assign(slot, moment)
         self.descend(variable, self.direction(first, second, step), learning_rate)
 
+    def descend(self, variable, update, learning_rate):
+        """`w <- w - lr * (update + lambda * w)`."""
+        index = self._get_variable_index(variable)
+        weight = tf.cast(tf.convert_to_tensor(variable), tf.float32)
+        rate = self._rates[index] * tf.cast(learning_rate, tf.float32)
+        delta = rate * (update + self._decays[index] * weight)
+        self.assign_sub(variable, tf.cast(delta, variable.dtype))
+
     def get_config(self):
         return super().get_config() | {
             "beta_1": self.beta_1,

@@ -100,4 +100,6 @@ def is_chief():
     resolver = tf.distribute.get_strategy().cluster_resolver
     if resolver is None or not resolver.task_type:
         return True
-    return resolver.task_type == "chief" or resolver.task_id == 0
+    if "chief" in resolver.cluster_spec().as_dict():
+        return resolver.task_type == "chief"
+    return resolver.task_id == 0

@@ -1,4 +1,4 @@
-"""A run: build from a configuration, train its phases, checkpoint, resume, load."""
+"""A run: build from a configuration, train its phases, checkpoint, resume."""
 
 import dataclasses
 import json
@@ -8,13 +8,12 @@ import time
 import keras
 import tensorflow as tf
 from absl import logging
-from ml_collections import ConfigDict
 
 from basic_tf import files
-from basic_tf.data import batches, preprocessing, sources
+from basic_tf.data import batches, sources
 from basic_tf.data import tokenizer as tokenizers
 from basic_tf.models import zoo
-from basic_tf.training import checkpoints, distribution, phases, run_log
+from basic_tf.training import checkpoints, distribution, loaded_run, phases, run_log
 from basic_tf.training import workdir as workdirs
 
 
@@ -69,59 +68,6 @@ class RunState:
         wall, cpu = run_log.clock()
         self.seconds += wall - start[0]
         self.cpu_seconds += cpu - start[1]
-
-
-@dataclasses.dataclass(frozen=True)
-class LoadedRun:
-    """A trained model with what belongs to it.
-
-    Attributes:
-        model: `DualEncoder`.
-        tokenizer: `Tokenizer`.
-        config: `ConfigDict` of the run.
-        image_size: side in pixels of the images that the model takes.
-        label_names: names of the classes of the training examples, if they had any.
-    """
-
-    model: keras.Model
-    tokenizer: tokenizers.Tokenizer
-    config: ConfigDict
-    image_size: int
-    label_names: list
-
-    def load_image(self, image_bytes):
-        """An image file, string `[]`, as the model takes it, `[S, S, 3]`."""
-        return preprocessing.load_image(image_bytes, self.image_size)
-
-
-def load(workdir):
-    """Loads the newest complete checkpoint of a run.
-
-    Raises:
-        FileNotFoundError: if the folder holds no run, or no checkpoint yet.
-    """
-    workdir = pathlib.Path(workdir)
-    if not (workdir / "config.json").is_file():
-        raise FileNotFoundError(f"{workdir} holds no run: it has no config.json")
-    config = ConfigDict(json.loads((workdir / "config.json").read_text()))
-    prefix, _ = checkpoints.read(workdir / "checkpoints", ())
-    if prefix is None:
-        raise FileNotFoundError(f"{workdir}/checkpoints holds no complete checkpoint")
-    tokenizer = tokenizers.Tokenizer(
-        (workdir / "tokenizer.model").read_bytes(),
-        config.model.text_encoder.max_length,
-    )
-    model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
-    checkpoints.restore(prefix, _model_variables(model))
-    if not (workdir / "train.json").is_file():
-        logging.warning("%s is not trained to its end: this is %s", workdir, prefix)
-    return LoadedRun(
-        model=model,
-        tokenizer=tokenizer,
-        config=config,
-        image_size=config.model.image_encoder.image_size,
-        label_names=json.loads((workdir / "labels.json").read_text()),
-    )
 
 
 def train(config, workdir):
@@ -188,7 +134,7 @@ def _train_phases(config, workdir):
     log = run_log.RunLog(workdir, state, distribution.is_chief())
     phase = None
     if prefix:
-        checkpoints.restore(prefix, _model_variables(model))
+        checkpoints.restore(prefix, loaded_run.model_variables(model))
         logging.info("going on from %s", prefix)
     while state.phase < len(config.phase_order):
         name = config.phase_order[state.phase]
@@ -210,7 +156,7 @@ def _train_phases(config, workdir):
         state.phase, state.step = state.phase + 1, 0
         if state.phase == len(config.phase_order) and distribution.is_chief():
             _write_summary(workdir, phase, model)
-        _save(workdir, state, _model_variables(model))
+        _save(workdir, state, loaded_run.model_variables(model))
     if phase is None:
         print(f"{workdir} is trained to its last step already")
 
@@ -269,10 +215,6 @@ def _save(workdir, state, variables):
             )
     with distribution.checkpoint_folder(workdir / "checkpoints") as folder:
         checkpoints.save(folder, state.total_step, variables | state.variables())
-
-
-def _model_variables(model):
-    return {f"model/{variable.path}": variable.value for variable in model.variables}
 
 
 def load_data(config, workdir):

@@ -22,8 +22,9 @@ from basic_tf.optimizers import schedules
 from basic_tf.optimizers.adafactorw import AdaFactorW
 from basic_tf.optimizers.adamw import AdamW
 from basic_tf.optimizers.lars import LARS
-from basic_tf.training import distribution, microbatching
-from basic_tf.training import trainer as trainers
+from basic_tf.training import distribution, microbatching, slot_accumulation
+from basic_tf.training.contrastive_trainer import ContrastiveTrainer, is_dense
+from basic_tf.training.supervised_trainer import SupervisedTrainer
 
 OPTIMIZERS = {"adafactorw": AdaFactorW, "adamw": AdamW, "lars": LARS}
 
@@ -113,6 +114,7 @@ def check_phase(name, config, model, examples):
         if config.kind == "supervised":
             if not examples.label_sets:
                 raise ValueError("kind supervised needs labelled examples")
+            _supervised_trainer(config, model, examples)
             return
         trainer = _contrastive_trainer(config, model)
         if config.augmentation and not trainer.trains_images:
@@ -135,6 +137,10 @@ def _check_microbatches(config):
     for field in ("microbatch_image", "microbatch_text"):
         if field in config:
             microbatching.check_size(field, config[field], of_replica)
+            if config.get("accumulate") == "slots":
+                slot_accumulation.check(
+                    _make_optimizer(config), config[field], of_replica, num_replicas
+                )
 
 
 def make_phase(name, config, model, examples, tokenizer, image_size, seed):
@@ -198,7 +204,7 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
 
 def _make_optimizer(config):
     options = {}
-    if config.optimizer == "adafactorw":
+    if config.optimizer == "adafactorw":  # the others' is float32
         options["momentum_dtype"] = distribution.momentum_dtype()
     return OPTIMIZERS[config.optimizer](
         _learning_rate_schedule(config),
@@ -220,15 +226,20 @@ def _learning_rate_schedule(config):
 
 def _supervised(config, model, examples, tokenizer, image_size, seed):
     """The trainer, and `{name: function of the indices}` of what it takes."""
-    trainer = trainers.SupervisedTrainer(
+    trainer = _supervised_trainer(config, model, examples, seed)
+    weights = batches.label_weights(examples, config.label_balance)
+    return trainer, {"labels": batches.row_loader(weights)}
+
+
+def _supervised_trainer(config, model, examples, seed=0):
+    return SupervisedTrainer(
         model,
         len(examples.label_names),
+        config.rules,
         config.microbatch_image,
         config.batch_norm,
         seed,
     )
-    weights = batches.label_weights(examples, config.label_balance)
-    return trainer, {"labels": batches.row_loader(weights)}
 
 
 def _contrastive(config, model, examples, tokenizer, image_size, seed):
@@ -244,15 +255,15 @@ def _contrastive(config, model, examples, tokenizer, image_size, seed):
         embeddings = features.embed_images(model, examples, image_size)
         fields["image_embedding"] = batches.row_loader(embeddings)
     num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    form = (
-        "dense" if trainers.is_dense(config.batch_size, num_replicas) else "streaming"
-    )
+    form = "dense" if is_dense(config.batch_size, num_replicas) else "streaming"
     logging.info("%s loss of %d pairs", form, config.batch_size)
+    if config.accumulate == "slots":
+        logging.info("second moments by the spread of the halves of each microbatch")
     return trainer, fields
 
 
 def _contrastive_trainer(config, model, seed=0):
-    return trainers.ContrastiveTrainer(
+    return ContrastiveTrainer(
         model,
         config.rules,
         config.microbatch_image,

@@ -4,12 +4,16 @@ BASIC section 4. With gradients `c_1 .. c_K` of the microbatches, whose sum is t
 the batch, `g`:
 
 - The first moment `b1 m + (1 - b1) g` adds up one microbatch at a time, exactly. What a
-  bfloat16 slot cannot hold of it is carried beside it to the end of the step.
+  bfloat16 slot cannot hold of it is carried beside it, in bfloat16, to the end of the
+  step: together they take what a float32 slot does.
 - The second moment needs `g^2`, and `g^2 = K sum(c_i^2) - K^2 Var[c]`. The variance is
   estimated from the two halves `c_i = h + h'` of each microbatch: `E[(h - h')^2]` is
-  `Var[c_i]`. It is linear in squares, so that AdaFactor's row and column means take it.
-  The estimate for finite K is (1 - 1/K) of it (ours; "paper" subtracts all of it), and
-  the sum is cut off at 0.
+  `Var[c_i]`, for halves drawn at random that do not act on each other. (Under
+  batch-norm statistics of their microbatch they do.) It is linear in squares, so that
+  AdaFactor's row and column means take it. For finite K, (1 - 1/K) of it is unbiased
+  (ours; "paper" subtracts all of it).
+- A single estimate may be negative. So it is its average that is bounded: from below,
+  by the part of `sum(c_i^2)`, which a step adds to it at least (ours).
 
 A microbatch costs one backward pass more than with a buffer, for `h - h'`.
 """
@@ -17,7 +21,7 @@ A microbatch costs one backward pass more than with a buffer, for `h - h'`.
 import tensorflow as tf
 
 from basic_tf import slices
-from basic_tf.optimizers import moments as optimizer_moments
+from basic_tf.optimizers.moments import MomentOptimizer, mean_squares
 from basic_tf.training import microbatching
 
 CORRECTIONS = ("none", "paper", "unbiased")
@@ -37,25 +41,36 @@ def correction_factor(correction, num_microbatches):
     return factors[correction]
 
 
-def check(optimizer, batch):
+def check(optimizer, microbatch_size, batch_size, num_replicas):
     """Refuses what cannot be accumulated in slots.
+
+    Args:
+        optimizer: Keras optimizer.
+        microbatch_size: M; 0 for B.
+        batch_size: B of a replica.
+        num_replicas: R.
 
     Raises:
         ValueError: for an optimizer without slots of this kind or with options that
             need the whole gradient, for several replicas, whose sums over gradients
             have no place in a loop, or for microbatches without halves.
     """
-    if not isinstance(optimizer, optimizer_moments.MomentOptimizer):
-        raise ValueError(f"{type(optimizer).__name__} cannot accumulate in its slots")
-    for option in ("clipnorm", "global_clipnorm", "clipvalue", "use_ema"):
+    if not isinstance(optimizer, MomentOptimizer):
+        raise ValueError(
+            f"{type(optimizer).__name__} cannot accumulate in its slots; use "
+            "adafactorw or adamw, or accumulate in buffer"
+        )
+    for option in ("clipnorm", "global_clipnorm", "clipvalue", "loss_scale_factor"):
         if getattr(optimizer, option):
             raise ValueError(f"{option} needs the whole gradient; accumulate in buffer")
-    if batch.replicas.count > 1:
+    if optimizer.use_ema:
+        raise ValueError("use_ema does not go with slots; accumulate in buffer")
+    if num_replicas > 1:
         raise ValueError("several replicas cannot accumulate in slots; use buffer")
-    if batch.num_microbatches > 1 and batch.microbatch_size % 2:
+    if microbatch_size not in (0, batch_size) and microbatch_size % 2:
         raise ValueError(
-            f"microbatch size {batch.microbatch_size} has no halves, which the "
-            "variance is estimated from"
+            f"microbatch size {microbatch_size} has no halves, which the variance is "
+            "estimated from; use an even one"
         )
 
 
@@ -76,12 +91,12 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
     Raises:
         ValueError: as `check` and `correction_factor`.
     """
-    check(optimizer, batch)
+    check(optimizer, batch.microbatch_size, batch.batch_size, batch.replicas.count)
     count = batch.num_microbatches
     factor = correction_factor(correction, count)
     slots = [optimizer.slots(weight) for weight in batch.encoder.weights]
 
-    def body(index, remainders, squares, statistics):
+    def body(index, remainders, squares, spreads, statistics):
         with microbatching.watching(batch.weights, persistent=True) as tape:
             embeddings, after = batch.forward(index)
             value = batch.product(embeddings, by_embeddings, index)
@@ -89,34 +104,39 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
                 signed = embeddings * _signs(batch.microbatch_size)
                 contrast = batch.product(signed, by_embeddings, index)
         gradients = batch.gradients(tape, value)
-        remainders = [
-            add_to_slot(momentum, remainder, (1 - optimizer.beta_1) * gradient)
-            for (momentum, _), remainder, gradient in zip(
-                slots, remainders, gradients, strict=True
-            )
-        ]
-        squares = _add_squares(squares, gradients, count)
+        part = 1 - optimizer.beta_1
+        remainders, squares = _one_by_one(
+            lambda slot, remainder, totals, gradient: (
+                add_to_slot(slot[0], remainder, part * gradient),
+                _add_squares(totals, gradient),
+            ),
+            *(slots, remainders, squares, gradients),
+        )
         if factor:
-            # One gradient at a time: this one is gone before the next is made.
+            # This gradient is gone before the next is made.
             with tf.control_dependencies(tf.nest.flatten((remainders, squares))):
                 contrasts = batch.gradients(tape, contrast)
-            squares = _add_squares(squares, contrasts, -factor * count)
+            (spreads,) = _one_by_one(
+                lambda totals, gradient: (_add_squares(totals, gradient),),
+                *(spreads, contrasts),
+            )
         statistics = microbatching.add(statistics, batch.moves(after))
-        return index + 1, remainders, squares, statistics
+        return index + 1, remainders, squares, spreads, statistics
 
-    remainders, squares, statistics = slices.repeat(
+    zeros = [tuple(tf.zeros(m.shape) for m in moments) for _, moments in slots]
+    remainders, squares, spreads, statistics = slices.repeat(
         count,
         body,
         [decay_slot(momentum, optimizer.beta_1) for momentum, _ in slots],
-        [tuple(tf.zeros(moment.shape) for moment in moments) for _, moments in slots],
+        zeros,
+        zeros,
         batch.start(),
     )
     second_moments = [
-        optimizer.average(
-            [moment.value for moment in moments],
-            [tf.maximum(square, 0.0) for square in of_weight],
+        second_moments_after(
+            optimizer, [m.value for m in moments], of_weight, spread, count, factor
         )
-        for (_, moments), of_weight in zip(slots, squares, strict=True)
+        for (_, moments), of_weight, spread in zip(slots, squares, spreads, strict=True)
     ]
     remainders = [
         None if momentum.dtype == "float32" else remainder
@@ -125,28 +145,68 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
     return remainders, second_moments, statistics
 
 
+def put(gradients, variables, optimizer):
+    """Whole gradients into the slots of the optimizer; as `accumulate` without it.
+
+    Returns:
+        `(remainders, second_moments)` of the variables.
+    """
+    remainders, second_moments = [], []
+    for gradient, variable in zip(gradients, variables, strict=True):
+        first, second = optimizer.moments_after(gradient, variable)
+        slot, _ = optimizer.slots(variable)
+        slot.assign(first)
+        remainders.append(first - tf.cast(slot.value, tf.float32))
+        second_moments.append(second)
+    return remainders, second_moments
+
+
+def second_moments_after(optimizer, moments, squares, spreads, count, factor):
+    """Second moments of a weight after the step.
+
+    Args:
+        optimizer: `MomentOptimizer`.
+        moments: its second moments before.
+        squares: sums over microbatches of the mean squares of `c_i`.
+        spreads: the same of `h - h'`.
+        count: K.
+        factor: see `correction_factor`.
+    """
+    estimates = [
+        count * (square - factor * spread)
+        for square, spread in zip(squares, spreads, strict=True)
+    ]
+    averages = optimizer.average(moments, estimates)
+    floors = optimizer.average([tf.zeros_like(m) for m in moments], squares)
+    return tuple(map(tf.maximum, averages, floors))
+
+
 def decay_slot(slot, beta_1):
-    """`slot <- beta_1 * slot`; returns what a bfloat16 slot could not hold of it."""
+    """`slot <- beta_1 * slot`; returns what it could not hold, as `add_to_slot`."""
     if slot.dtype == "float32":
         slot.assign(beta_1 * slot.value)
-        return tf.zeros(())  # in place of a remainder, which there is none of
-    return add_to_slot(slot, tf.zeros(slot.shape, slot.dtype), 0.0, beta_1)
+        return tf.zeros(())
+    return _hold(slot, beta_1 * tf.cast(slot.value, tf.float32))
 
 
-def add_to_slot(slot, remainder, part, decay=1.0):
-    """`slot <- decay * slot + part`; returns what it could not hold of it.
+def add_to_slot(slot, remainder, part):
+    """`slot <- slot + remainder + part`; returns what it could not hold.
 
     Args:
         slot: Keras variable of a first moment.
-        remainder: what it could not hold before, of its dtype; `[]` for float32.
+        remainder: what it could not hold before, of its shape and dtype. For a float32
+            slot a scalar that stands for nothing.
         part: float32.
-        decay: 1 for a float32 slot.
     """
     if slot.dtype == "float32":
-        slot.value.assign_add(part)
-        return remainder
-    total = tf.cast(slot.value, tf.float32) + tf.cast(remainder, tf.float32)
-    total = decay * total + part
+        # What comes after the remainder comes after the assignment.
+        with tf.control_dependencies([slot.value.assign_add(part)]):
+            return tf.identity(remainder)
+    held = tf.cast(slot.value, tf.float32) + tf.cast(remainder, tf.float32)
+    return _hold(slot, held + part)
+
+
+def _hold(slot, total):
     held = tf.cast(total, slot.dtype)
     slot.assign(held)
     return tf.cast(total - tf.cast(held, tf.float32), slot.dtype)
@@ -157,16 +217,20 @@ def _signs(size):
     return tf.where(tf.range(size) < size // 2, 1.0, -1.0)[:, tf.newaxis]
 
 
-def _add_squares(squares, gradients, factor):
-    """Adds `factor` times the mean squares of the gradients, tuple by tuple."""
-    return [
-        tuple(
-            total + factor * square
-            for total, square in zip(
-                totals,
-                optimizer_moments.mean_squares(gradient, len(totals)),
-                strict=True,
-            )
-        )
-        for totals, gradient in zip(squares, gradients, strict=True)
-    ]
+def _one_by_one(function, *columns):
+    """`function` of each row of the columns, one after another; columns of its results.
+
+    From the last weight on, in the order of the backward pass, so that a gradient is
+    gone soon; side by side, rows would hold temporary copies of many weights.
+    """
+    rows, previous = [], []
+    for row in reversed(list(zip(*columns, strict=True))):
+        with tf.control_dependencies(previous):
+            rows.append(function(*row))
+        previous = tf.nest.flatten(rows[-1])
+    return (list(column) for column in zip(*reversed(rows), strict=True))
+
+
+def _add_squares(totals, gradient):
+    """Adds the mean squares of a gradient to a tuple of totals."""
+    return tuple(microbatching.add(totals, mean_squares(gradient, len(totals))))

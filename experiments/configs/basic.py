@@ -68,7 +68,6 @@ def _phases(size):
         ("/text_encoder/|/log_scale$", {}),
     )
     every = {
-        "augmentation": {},
         "optimizer": "adafactorw",
         "rules": every_variable,
         "microbatch_image": _MICROBATCH,
@@ -82,10 +81,11 @@ def _phases(size):
     }
     return {
         "pretrain": every
+        | {"augmentation": {}}
         | dict(zip(_FIELDS, _PRETRAIN[size], strict=True))
         | {"kind": "supervised", "label_balance": 0.0},
-        "text": pairs | contrastive | {"rules": frozen},
-        "joint": pairs | joint,
+        "text": pairs | contrastive | {"rules": frozen, "augmentation": {}},
+        "joint": pairs | joint | {"augmentation": {}},
     }
 
 
@@ -108,4 +108,4 @@ def _scale(config):
             phase.microbatch_text = phase.batch_size // 8
         phase.steps //= 1_000
         phase.warmup_steps //= 1_000
-        phase.learning_rate = max(phase.learning_rate, 1e-3)
+    config.phases.pretrain.learning_rate = config.phases.text.learning_rate = 1e-3

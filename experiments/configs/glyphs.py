@@ -106,7 +106,7 @@ def _phase(
         "warmup_steps": warmup_steps,
         "schedule": "cosine",
         "weight_decay": 0.01,
-        "augmentation": augmentation,
+        "augmentation": dict(augmentation),  # of this phase alone
         "optimizer": "adafactorw",
         "rules": rules,
         "microbatch_image": microbatch,

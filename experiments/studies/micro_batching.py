@@ -21,7 +21,7 @@ from matplotlib import figure
 
 from basic_tf.models import zoo
 from basic_tf.optimizers import adafactorw
-from basic_tf.training import trainer as trainers
+from basic_tf.training import contrastive_trainer
 from experiments import command_line
 from experiments.studies import fresh_process, page
 
@@ -63,7 +63,7 @@ def _measure(mode, batch_size, microbatch_size, image_size):
     configuration["image_encoder"]["image_size"] = image_size
     model = zoo.build(configuration, VOCABULARY)
     size = 0 if mode == FULL else microbatch_size
-    trainer = trainers.ContrastiveTrainer(
+    trainer = contrastive_trainer.ContrastiveTrainer(
         model, microbatch_image=size, microbatch_text=size
     )
     optimizer = adafactorw.AdaFactorW(1e-4)

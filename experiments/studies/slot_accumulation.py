@@ -1,9 +1,10 @@
 """How exact slot accumulation is, and what memory it saves (BASIC section 4).
 
-Trains `basic_nano` on glyphs with whole gradients, and at every step forms, from the
-gradients of the step's microbatches, the second moments that slot accumulation would
-keep. `replicas` is R, the parts of a microbatch whose spread the variance is estimated
-from; one replica stands for the two halves that a single device takes.
+Trains `basic_nano` on glyphs with whole gradients, batch norm at its first statistics
+and the log-scale fixed, and at every step forms, from the gradients of the step's
+microbatches, the second moments that slot accumulation would keep. `replicas` is R, the
+parts of a microbatch whose spread the variance is estimated from; 1 stands for the two
+halves that a single device takes.
 
 Example:
   python -m experiments.studies.slot_accumulation --output runs/slots --quick
@@ -13,6 +14,7 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import itertools
 import json
 import math
 import pathlib
@@ -28,18 +30,20 @@ from basic_tf import losses
 from basic_tf.data import batches, sources, tokenizer
 from basic_tf.models import zoo
 from basic_tf.optimizers import adafactorw
-from basic_tf.training import microbatching, slot_accumulation, trainer
+from basic_tf.optimizers.moments import mean_squares
+from basic_tf.training import contrastive_trainer, microbatching, slot_accumulation
 from basic_tf.training.stateless_encoder import StatelessEncoder
 from experiments import command_line
 from experiments.studies import fresh_process, page
 
 BETA_2 = 0.9  # averages over the steps of the study
-BATCH_SIZE, NUM_PARTS, WARMUP_STEPS = 256, 64, 10
+BATCH_SIZE, NUM_PARTS, WARMUP_STEPS = 256, 64, 5
+REPLICAS, MICROBATCHES = (1, 4, 8), (2, 8, 32)
 BUFFER, SLOTS = "buffer", "slots"
 
 _OUTPUT = flags.DEFINE_string("output", None, "Folder for table.json and report.html.")
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "Folder of TFDS data sets.")
-_QUICK = flags.DEFINE_boolean("quick", False, "Five steps in place of twenty.")
+_QUICK = flags.DEFINE_boolean("quick", False, "Two steps in place of ten.")
 
 
 def main(arguments):
@@ -50,9 +54,12 @@ def main(arguments):
         return
     if not _OUTPUT.value:
         raise ValueError("name a folder for the results: --output DIR")
-    rows = _measure_errors(5 if _QUICK.value else 20)
+    rows = _measure_errors(2 if _QUICK.value else 10)
     memory = [
-        fresh_process.measure(__spec__.name, {"accumulate": mode})
+        fresh_process.measure(
+            __spec__.name, {"accumulate": mode, "momentum_dtype": dtype}
+        )
+        for dtype in ("float32", "bfloat16")
         for mode in (BUFFER, SLOTS)
     ]
     summary = _summary(rows, memory)
@@ -79,11 +86,15 @@ def _measure_errors(num_steps):
     optimizer = adafactorw.AdaFactorW(2e-3)
     optimizer.build(weights)
     parts_of = tf.function(lambda *inputs: _part_gradients(encoders, model, inputs))
+    configurations = [
+        (replicas, num)
+        for replicas in REPLICAS
+        for num in MICROBATCHES
+        if max(replicas, 2) * num <= NUM_PARTS  # not 4 and 8 replicas of 32
+    ]
     estimates = {
-        (replicas, num, correction): _Moments(weights)
-        for replicas in (1, 2, 8)
-        for num in (2, 8, 32)
-        if max(replicas, 2) * num <= NUM_PARTS
+        (*configuration, correction): _Moments(weights)
+        for configuration in configurations
         for correction in slot_accumulation.CORRECTIONS
     }
     exact = _Moments(weights)
@@ -92,22 +103,25 @@ def _measure_errors(num_steps):
         parts = [part.numpy() for part in parts_of(images, token_ids)]
         gradients = [part.sum(0) for part in parts]
         if int(optimizer.iterations) >= WARMUP_STEPS:
-            exact.add([_mean_squares(gradient) for gradient in gradients])
-            for (replicas, num, correction), moments in estimates.items():
-                moments.add(
-                    [_estimate(part, replicas, num, correction) for part in parts]
-                )
+            nothing = [_mean_squares(np.zeros_like(g)) for g in gradients]
+            exact.add([_mean_squares(g) for g in gradients], nothing, 1, 0.0)
+            for replicas, num in configurations:
+                pairs = [_squares_and_spreads(part, replicas, num) for part in parts]
+                for correction in slot_accumulation.CORRECTIONS:
+                    factor = slot_accumulation.correction_factor(correction, num)
+                    moments = estimates[replicas, num, correction]
+                    moments.add(*zip(*pairs, strict=True), num, factor)
         optimizer.apply([tf.constant(g) for g in gradients], weights)
-    directions = [np.asarray(optimizer.slots(w)[0].value, np.float32) for w in weights]
+    firsts = [np.asarray(optimizer.slots(w)[0].value, np.float32) for w in weights]
+    updates = exact.updates(firsts)
     return [
         {
             "replicas": replicas,
             "microbatches": num,
             "correction": correction,
-            "second_moment_error": _error(moments.flat(), exact.flat()),
-            "update_error": _error(
-                moments.update(directions), exact.update(directions)
-            ),
+            "second_moment_error": _error(moments, exact, 2),
+            "second_moment_error_unfactored": _error(moments, exact, 1),
+            "update_error": _median_error(moments.updates(firsts), updates),
             "batch_size": BATCH_SIZE,
             "steps": num_steps,
         }
@@ -155,77 +169,79 @@ def _of_each_part(batch, by_embeddings):
 
 
 def _mean_squares(gradient):
-    if not adafactorw.is_factored(gradient.shape):
-        return (gradient**2,)
-    return (gradient**2).mean(-1), (gradient**2).mean(-2)
+    num_moments = 2 if adafactorw.is_factored(gradient.shape) else 1
+    return mean_squares(gradient, num_moments)
 
 
-def _estimate(parts, replicas, num, correction):
-    """Mean squares of the whole gradient, from those of microbatches and replicas.
+def _squares_and_spreads(parts, replicas, num):
+    """What slot accumulation adds up of a weight, from `[parts, ...]` gradients.
 
-    The gradient of a microbatch is the mean of its replicas', whose variance, of
-    R - 1 degrees of freedom and over R, is that of the mean.
+    The sums over microbatches of the mean squares of their gradients, and of what has
+    the variance of these as expectation: R times the variance over replicas, of R - 1
+    degrees of freedom. (Of two halves, that is the square of their difference.)
     """
     split = max(replicas, 2)
-    grouped = parts.reshape(num, split, -1, *parts.shape[1:]).sum(2) * num * split
-    mean = grouped.mean(1)
-    variance = ((grouped - mean[:, None]) ** 2).sum(1) / (split - 1) / split
-    share = slot_accumulation.correction_factor(correction, num)
-    difference = (mean**2 - share * variance).mean(0)
-    if not adafactorw.is_factored(difference.shape):
-        return (np.maximum(difference, 0),)
-    return tuple(np.maximum(difference.mean(axis), 0) for axis in (-1, -2))
+    shares = parts.reshape(num, split, -1, *parts.shape[1:]).sum(2)
+    whole = shares.sum(1)
+    deviations = (shares - whole[:, None] / split) * math.sqrt(split / (split - 1))
+    # Means are linear in squares: of their sum, in place of each.
+    return (
+        _mean_squares(np.sqrt(np.square(whole).sum(0))),
+        _mean_squares(np.sqrt(np.square(deviations).sum((0, 1)))),
+    )
 
 
 class _Moments:
-    """Averages of mean squares over steps, of every weight."""
+    """Second moments of every weight, averaged over the steps of the study."""
 
     def __init__(self, weights):
+        self.optimizer = adafactorw.AdaFactorW(beta_2=BETA_2)
         self.values = [_mean_squares(np.zeros(w.shape, np.float32)) for w in weights]
 
-    def add(self, squares):
+    def add(self, squares, spreads, count, factor):
         self.values = [
-            tuple(
-                BETA_2 * a + (1 - BETA_2) * (b + adafactorw.EPSILON)
-                for a, b in zip(old, new, strict=True)
+            slot_accumulation.second_moments_after(
+                self.optimizer, old, square, spread, count, factor
             )
-            for old, new in zip(self.values, squares, strict=True)
+            for old, square, spread in zip(self.values, squares, spreads, strict=True)
         ]
 
-    def flat(self):
-        """Row and column means of all factored weights, in units of their own."""
-        rows = [m for moments in self.values if len(moments) == 2 for m in moments]
-        return [row.ravel() for row in rows]
-
-    def update(self, directions):
-        """The update of every factored weight, in its direction."""
+    def updates(self, firsts):
+        """The update of every weight."""
         return [
-            (direction * adafactorw.inverse_root(moments, 1.0).numpy()).ravel()
-            for direction, moments in zip(directions, self.values, strict=True)
-            if len(moments) == 2
+            adafactorw.clip_by_rms(first * adafactorw.inverse_root(moments, 1.0), 1.0)
+            for first, moments in zip(firsts, self.values, strict=True)
         ]
 
 
-def _error(ours, theirs):
-    """Median over arrays of the relative error of each."""
+def _error(ours, theirs, num_moments):
+    """Median relative error of the moments of factored (2) or other (1) weights."""
+    chosen = [
+        itertools.chain(*(v for v in each.values if len(v) == num_moments))
+        for each in (ours, theirs)
+    ]
+    return _median_error(*chosen)
+
+
+def _median_error(ours, theirs):
     errors = [
-        np.linalg.norm(one - other) / np.linalg.norm(other)
+        np.linalg.norm(np.subtract(one, other)) / np.linalg.norm(other)
         for one, other in zip(ours, theirs, strict=True)
     ]
     return round(float(np.median(errors)), 4)
 
 
-def _measure_memory(accumulate):
+def _measure_memory(accumulate, momentum_dtype):
     """A step of a text encoder that is mostly weights: 38 million."""
     keras.utils.set_random_seed(0)
     configuration = ConfigDict(zoo.configuration("basic_nano"))
     configuration.text_encoder.update(num_layers=12, width=512, num_heads=8)
     model = zoo.build(configuration.to_dict(), 400)
     rules = (("/image_encoder/|log_scale", {"train": False}), ("/text_encoder/", {}))
-    ours = trainer.ContrastiveTrainer(
+    ours = contrastive_trainer.ContrastiveTrainer(
         model, rules, microbatch_text=2, accumulate=accumulate
     )
-    optimizer = adafactorw.AdaFactorW(1e-4, momentum_dtype="float32")
+    optimizer = adafactorw.AdaFactorW(1e-4, momentum_dtype=momentum_dtype)
     optimizer.build(ours.trained_variables)
     ours.compile(optimizer, jit_compile=False)
     rng = np.random.default_rng(0)
@@ -249,21 +265,27 @@ def _summary(rows, memory):
         f"{mean(name, 'update_error'):.2f}"
         for name in slot_accumulation.CORRECTIONS
     ]
-    buffer, slots = memory
-    saved = buffer["step_memory_mb"] - slots["step_memory_mb"]
-    return (
-        "Relative error of the second moment and of the update, mean over all rows, by "
-        f"correction: {'; '.join(parts)}. A step that adds gradients up in a buffer "
-        f"takes {buffer['step_memory_mb']} MB, one that puts them into slots "
-        f"{slots['step_memory_mb']} MB: {saved / buffer['weights_mb']:.2f} float32 "
-        f"copies of the {buffer['weights_mb']} MB of weights are saved, for "
-        f"{slots['cpu_seconds'] / buffer['cpu_seconds']:.2f} times the processor time."
-    )
+    parts = [
+        "Relative error of the second moment of factored weights and of the update, "
+        f"mean over all rows, by correction: {'; '.join(parts)}."
+    ]
+    for buffer, slots in zip(memory[::2], memory[1::2], strict=True):
+        saved = buffer["step_memory_mb"] - slots["step_memory_mb"]
+        parts.append(
+            f"With first moments in {buffer['momentum_dtype']}, a step that adds "
+            f"gradients up in a buffer takes {buffer['step_memory_mb']} MB, one that "
+            f"puts them into slots {slots['step_memory_mb']} MB: "
+            f"{saved / buffer['weights_mb']:.2f} float32 copies of the "
+            f"{buffer['weights_mb']} MB of weights are saved, for "
+            f"{slots['cpu_seconds'] / buffer['cpu_seconds']:.2f} times the processor "
+            "time."
+        )
+    return " ".join(parts)
 
 
 def _plot(rows):
     plot = figure.Figure(figsize=(8, 3))
-    for axes, replicas in zip(plot.subplots(1, 3, sharey=True), (1, 2, 8), strict=True):
+    for axes, replicas in zip(plot.subplots(1, 3, sharey=True), REPLICAS, strict=True):
         for correction in slot_accumulation.CORRECTIONS:
             chosen = [
                 row

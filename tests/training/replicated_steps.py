@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from basic_tf.training import distribution, trainer
+from basic_tf.training import contrastive_trainer, distribution, supervised_trainer
 from tests.training import small_encoders
 
 BATCH_SIZE, STEPS = 16, 2
@@ -45,9 +45,11 @@ def train(
         model = small_encoders.build(dropout)
         if supervised:
             model.image_encoder.embedding_dim = small_encoders.DIM
-            ours = trainer.SupervisedTrainer(model, 3, size, batch_norm)
+            ours = supervised_trainer.SupervisedTrainer(
+                model, 3, microbatch_image=size, batch_norm=batch_norm
+            )
         else:
-            ours = trainer.ContrastiveTrainer(
+            ours = contrastive_trainer.ContrastiveTrainer(
                 model,
                 microbatch_image=size,
                 microbatch_text=size,

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 import tiny_run
 
-from basic_tf.training import checkpoints, loop, run_log
+from basic_tf.training import checkpoints, loaded_run, loop, run_log
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_a_finished_run_is_left_as_it_is(finished, capsys):
 
 
 def test_a_loaded_run_classifies(finished):
-    run = loop.load(finished[1])
+    run = loaded_run.load(finished[1])
     embeddings = run.model.encode_text(run.tokenizer(["a lock icon", ""]))
     np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), 1, rtol=1e-5)
     assert "letter q" in run.label_names and "red" not in run.label_names
@@ -113,10 +113,10 @@ def test_train_json_adds_up(finished):
 
 def test_no_run_and_no_checkpoint_are_said(finished, tmp_path):
     with pytest.raises(FileNotFoundError, match="holds no run"):
-        loop.load(tmp_path)
+        loaded_run.load(tmp_path)
     shutil.copy(finished[1] / "config.json", tmp_path)
     with pytest.raises(FileNotFoundError, match="no complete checkpoint"):
-        loop.load(tmp_path)
+        loaded_run.load(tmp_path)
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(finished, tmp_path):

@@ -1,0 +1,72 @@
+"""A trained run, read from its folder."""
+
+import dataclasses
+import json
+import pathlib
+
+import keras
+from absl import logging
+from ml_collections import ConfigDict
+
+from basic_tf.data import preprocessing
+from basic_tf.data import tokenizer as tokenizers
+from basic_tf.models import zoo
+from basic_tf.training import checkpoints
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedRun:
+    """A trained model with what belongs to it.
+
+    Attributes:
+        model: `DualEncoder`.
+        tokenizer: `Tokenizer`.
+        config: `ConfigDict` of the run.
+        image_size: side in pixels of the images that the model takes.
+        label_names: names of the classes of the training examples, if they had any.
+    """
+
+    model: keras.Model
+    tokenizer: tokenizers.Tokenizer
+    config: ConfigDict
+    image_size: int
+    label_names: list
+
+    def load_image(self, image_bytes):
+        """An image file, string `[]`, as the model takes it, `[S, S, 3]`."""
+        return preprocessing.load_image(image_bytes, self.image_size)
+
+
+def load(workdir):
+    """Loads the newest complete checkpoint of a run.
+
+    Raises:
+        FileNotFoundError: if the folder holds no run, or no checkpoint yet.
+    """
+    workdir = pathlib.Path(workdir)
+    if not (workdir / "config.json").is_file():
+        raise FileNotFoundError(f"{workdir} holds no run: it has no config.json")
+    config = ConfigDict(json.loads((workdir / "config.json").read_text()))
+    prefix, _ = checkpoints.read(workdir / "checkpoints", ())
+    if prefix is None:
+        raise FileNotFoundError(f"{workdir}/checkpoints holds no complete checkpoint")
+    tokenizer = tokenizers.Tokenizer(
+        (workdir / "tokenizer.model").read_bytes(),
+        config.model.text_encoder.max_length,
+    )
+    model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
+    checkpoints.restore(prefix, model_variables(model))
+    if not (workdir / "train.json").is_file():
+        logging.warning("%s is not trained to its end: this is %s", workdir, prefix)
+    return LoadedRun(
+        model=model,
+        tokenizer=tokenizer,
+        config=config,
+        image_size=config.model.image_encoder.image_size,
+        label_names=json.loads((workdir / "labels.json").read_text()),
+    )
+
+
+def model_variables(model):
+    """What a checkpoint holds of a model, by name."""
+    return {f"model/{variable.path}": variable.value for variable in model.variables}
