@@ -125,7 +125,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(finished, tmp_path):
     config.phases.pretrain.min_learning_rate = 1e30
     with pytest.raises(
         FloatingPointError,
-        match=r"step \d of phase pretrain .*log_scale is 2\.659.*checkpoint is .*step-0",
+        match=r"step \d of phase pretrain .*scale is 2\.659.*checkpoint is .*step-0",
     ):
         loop.train(config, tmp_path)
 
