@@ -85,6 +85,13 @@ def split_cpu(count):
         )
 
 
+def wait_for_all():
+    """Comes back when every process of the strategy has come here."""
+    strategy = tf.distribute.get_strategy()
+    if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        strategy.reduce("SUM", strategy.run(lambda: tf.constant(1.0)), axis=None)
+
+
 @contextlib.contextmanager
 def checkpoint_folder(folder):
     """Where this process is to write a checkpoint: all take part, one is kept."""

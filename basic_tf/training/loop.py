@@ -93,10 +93,12 @@ def train(config, workdir):
     workdir = pathlib.Path(workdir)
     workdir.mkdir(parents=True, exist_ok=True)
     if not distribution.is_chief():
+        distribution.wait_for_all()
         _train_phases(config, workdir)
         return
     with workdirs.exclusive(workdir):
         workdirs.claim(workdir, config)
+        distribution.wait_for_all()  # the others may read the folder now
         _train_phases(config, workdir)
 
 

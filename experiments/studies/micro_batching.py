@@ -27,6 +27,7 @@ from experiments.studies import fresh_process, page
 
 FULL, MICROBATCHED = "full", "microbatched"
 VOCABULARY, LENGTH = 400, 16
+NUM_EXAMPLES = 2048
 
 _OUTPUT = flags.DEFINE_string("output", None, "Folder for table.json and report.html.")
 _QUICK = flags.DEFINE_boolean("quick", False, "Batches of at most 256.")
@@ -78,7 +79,9 @@ def _measure(mode, batch_size, microbatch_size, image_size):
         ),
     }
     step = tf.function(trainer.train_step)
-    return fresh_process.time_and_memory(step, (batch,), repetitions=4)
+    # As many examples, and allocations, for all: the heap grows into its last size.
+    repetitions = max(2, NUM_EXAMPLES // batch_size)
+    return fresh_process.time_and_memory(step, (batch,), repetitions)
 
 
 def _find(rows, mode, batch_size, microbatch_size):
