@@ -1,4 +1,4 @@
-"""The contrastive loss of a large batch, a block of rows at a time."""
+"""The contrastive loss of a large batch, a block of images at a time."""
 
 import dataclasses
 

@@ -30,7 +30,7 @@ class Pass:
 
     embeddings: tf.Tensor
     backward: Callable
-    batch: object = None
+    batch: "Batch | None" = None
 
 
 def encode(encoder, inputs, microbatch_size, step, replicas=ONE_REPLICA):
@@ -209,9 +209,11 @@ class Batch:
 
     def over_replicas(self, statistics):
         """The mean of their statistics; what none of them moves keeps every bit."""
+        if self.replicas.count == 1:
+            return statistics
         pairs = zip(statistics, self.statistics, strict=True)
         moves = self.replicas.mean([new - old for new, old in pairs])
-        return add(self.statistics, moves) if self.replicas.count > 1 else statistics
+        return add(self.statistics, moves)
 
     def start(self):
         """What the statistics of `forward` are before any microbatch."""

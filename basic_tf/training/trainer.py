@@ -8,7 +8,7 @@ from basic_tf.optimizers import groups
 
 
 class Trainer(keras.Model):
-    """What trainers share: the update, and metrics averaged since the last reset."""
+    """What trainers share: a way through an encoder, and metrics since their reset."""
 
     metric_names = ("loss",)
 
@@ -53,5 +53,6 @@ def trained_by(variables, rules):
 
 
 def assign(variables, values):
+    """Assigns to each variable its value."""
     for variable, value in zip(variables, values, strict=True):
         variable.assign(value)
