@@ -2,6 +2,7 @@
 
 from ml_collections import ConfigDict
 
+from basic_tf.optimizers import groups
 from basic_tf.training import loop
 
 
@@ -25,7 +26,7 @@ def tiny_config(data_dir):
             "accumulate": "buffer",
             "label_balance": 0.5,
             "optimizer": "adafactorw",
-            "rules": ((".", {}),),
+            "rules": groups.ONE_RULE,
             "exclude_equal_captions": False,
         } | fields
 

@@ -8,6 +8,7 @@ model in question at a fraction of its widths, batches and steps, on the glyphs.
 from ml_collections import ConfigDict
 
 from basic_tf.models import zoo
+from basic_tf.optimizers import groups
 
 # BASIC Table 6, by size and by phase: batch size, steps, warm-up steps, largest and
 # smallest learning rate, schedule, weight decay.
@@ -62,14 +63,13 @@ def _phases(size):
     # The paper gives no numbers for phase 3 but "a small learning rate" (ours).
     joint = contrastive | {"steps": 50_000, "warmup_steps": 2_500}
     joint["learning_rate"] = 10 * contrastive["min_learning_rate"]
-    every_variable = ((".", {}),)
     frozen = (
         ("/image_encoder/", {"train": False}),
         ("/text_encoder/|/log_scale$", {}),
     )
     every = {
         "optimizer": "adafactorw",
-        "rules": every_variable,
+        "rules": groups.ONE_RULE,
         "microbatch_image": _MICROBATCH,
         "batch_norm": "microbatch",
     }

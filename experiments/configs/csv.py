@@ -8,6 +8,7 @@ Trains both encoders contrastively. The table needs a column of paths relative t
 from ml_collections import ConfigDict
 
 from basic_tf.models import zoo
+from basic_tf.optimizers import groups
 
 
 def get_config(argument=""):
@@ -44,7 +45,7 @@ def get_config(argument=""):
             "weight_decay": 0.01,
             "augmentation": {"max_zoom": 0.1, "max_shift": 0.05},
             "optimizer": "adafactorw",
-            "rules": ((".", {}),),
+            "rules": groups.ONE_RULE,
             "microbatch_image": 0,
             "microbatch_text": 0,
             "batch_norm": "microbatch",

@@ -7,6 +7,7 @@ trains both encoders contrastively from scratch for about the same time.
 from ml_collections import ConfigDict
 
 from basic_tf.models import zoo
+from basic_tf.optimizers import groups
 
 AUGMENTATION = {
     "max_rotation": 8.0,
@@ -87,7 +88,7 @@ def _phase(
     augmentation=AUGMENTATION,
     warmup_steps=100,
     microbatch=0,
-    rules=((".", {}),),
+    rules=groups.ONE_RULE,
 ):
     kinds = {
         "supervised": {"label_balance": 0.4},

@@ -9,22 +9,40 @@ import tensorflow as tf
 from absl import flags
 
 from basic_tf import memory
+from experiments import command_line
 
+_OUTPUT = flags.DEFINE_string("output", None, "Folder for table.json and report.html.")
+_QUICK = flags.DEFINE_boolean("quick", False, "A smaller table, for a first look.")
 _MEASURE = flags.DEFINE_string(
     "measure", None, "One row of the table, as JSON: measured and printed as JSON."
 )
 
 
-def asked():
-    """The row that this process is to measure, or None in the process of the study."""
-    return json.loads(_MEASURE.value) if _MEASURE.value else None
-
-
-def measure(module, row):
-    """Measures a row of a study's table in a fresh process.
+def run(study, measure_row):
+    """The program of a study.
 
     Args:
-        module: the study's `__spec__.name`; its program answers `--measure`.
+        study: `(folder of the results, whether to be quick)`; it calls `measure`.
+        measure_row: from the fields of a row, by keyword, to its numbers; called in a
+            process of its own for each row.
+    """
+
+    def main(arguments):
+        command_line.refuse(arguments)
+        if _MEASURE.value:
+            print(json.dumps(measure_row(**json.loads(_MEASURE.value))))
+        elif _OUTPUT.value:
+            study(_OUTPUT.value, _QUICK.value)
+        else:
+            raise ValueError("name a folder for the results: --output DIR")
+
+    command_line.run(main)
+
+
+def measure(row):
+    """Measures a row of the running study's table in a fresh process.
+
+    Args:
         row: dictionary, what is to be measured.
 
     Returns:
@@ -33,6 +51,7 @@ def measure(module, row):
     Raises:
         ChildProcessError: with the process's last lines, if it failed.
     """
+    module = sys.modules["__main__"].__spec__.name
     command = [sys.executable, "-m", module, "--measure", json.dumps(row)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:

@@ -11,50 +11,37 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import json
 
 import keras
 import numpy as np
 import tensorflow as tf
-from absl import flags
 from matplotlib import figure
 
 from basic_tf.models import zoo
 from basic_tf.optimizers import adafactorw
 from basic_tf.training import contrastive_trainer
-from experiments import command_line
 from experiments.studies import fresh_process, page
 
 FULL, MICROBATCHED = "full", "microbatched"
 VOCABULARY, LENGTH = 400, 16
 NUM_EXAMPLES = 2048
 
-_OUTPUT = flags.DEFINE_string("output", None, "Folder for table.json and report.html.")
-_QUICK = flags.DEFINE_boolean("quick", False, "Batches of at most 256.")
 
-
-def main(arguments):
-    command_line.refuse(arguments)
-    row = fresh_process.asked()
-    if row:
-        print(json.dumps(_measure(**row)))
-        return
-    if not _OUTPUT.value:
-        raise ValueError("name a folder for the results: --output DIR")
+def main(output, quick):
     configurations = [(FULL, 128, 128), (MICROBATCHED, 128, 32)]
     configurations += [(FULL, 256, 256), (MICROBATCHED, 256, 32)]
-    if not _QUICK.value:
+    if not quick:
         configurations += [(MICROBATCHED, 128, size) for size in (16, 64)]
         configurations += [(MICROBATCHED, size, 32) for size in (512, 1024)]
     names = ("mode", "batch_size", "microbatch_size", "image_size")
-    image_size = 32 if _QUICK.value else 64
+    image_size = 32 if quick else 64
     rows = [
         fresh_process.measure(
-            __spec__.name, dict(zip(names, (*configuration, image_size), strict=True))
+            dict(zip(names, (*configuration, image_size), strict=True))
         )
         for configuration in configurations
     ]
-    page.write(_OUTPUT.value, "Microbatches", _summary(rows), rows, [_plot(rows)])
+    page.write(output, "Microbatches", _summary(rows), rows, [_plot(rows)])
     print(_summary(rows))
 
 
@@ -137,4 +124,4 @@ def _plot(rows):
 
 
 if __name__ == "__main__":
-    command_line.run(main)
+    fresh_process.run(main, _measure)

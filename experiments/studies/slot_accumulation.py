@@ -33,7 +33,6 @@ from basic_tf.optimizers import adafactorw
 from basic_tf.optimizers.moments import mean_squares
 from basic_tf.training import contrastive_trainer, microbatching, slot_accumulation
 from basic_tf.training.stateless_encoder import StatelessEncoder
-from experiments import command_line
 from experiments.studies import fresh_process, page
 
 BETA_2 = 0.9  # averages over the steps of the study
@@ -41,31 +40,20 @@ BATCH_SIZE, NUM_PARTS, WARMUP_STEPS = 256, 64, 5
 REPLICAS, MICROBATCHES = (1, 4, 8), (2, 8, 32)
 BUFFER, SLOTS = "buffer", "slots"
 
-_OUTPUT = flags.DEFINE_string("output", None, "Folder for table.json and report.html.")
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "Folder of TFDS data sets.")
-_QUICK = flags.DEFINE_boolean("quick", False, "Two steps in place of ten.")
 
 
-def main(arguments):
-    command_line.refuse(arguments)
-    row = fresh_process.asked()
-    if row:
-        print(json.dumps(_measure_memory(**row)))
-        return
-    if not _OUTPUT.value:
-        raise ValueError("name a folder for the results: --output DIR")
-    rows = _measure_errors(2 if _QUICK.value else 10)
+def main(output, quick):
+    rows = _measure_errors(2 if quick else 10)
     memory = [
-        fresh_process.measure(
-            __spec__.name, {"accumulate": mode, "momentum_dtype": dtype}
-        )
+        fresh_process.measure({"accumulate": mode, "momentum_dtype": dtype})
         for dtype in ("float32", "bfloat16")
         for mode in (BUFFER, SLOTS)
     ]
     summary = _summary(rows, memory)
-    page.write(_OUTPUT.value, "Slot accumulation", summary, rows, [_plot(rows)])
+    page.write(output, "Slot accumulation", summary, rows, [_plot(rows)])
     text = json.dumps(memory, indent=2)
-    (pathlib.Path(_OUTPUT.value) / "memory.json").write_text(text)
+    (pathlib.Path(output) / "memory.json").write_text(text)
     print(summary)
 
 
@@ -306,4 +294,4 @@ def _plot(rows):
 
 
 if __name__ == "__main__":
-    command_line.run(main)
+    fresh_process.run(main, _measure_memory)

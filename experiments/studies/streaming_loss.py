@@ -10,45 +10,32 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import json
 import math
 
 import numpy as np
 import tensorflow as tf
-from absl import flags
 from matplotlib import figure
 
 from basic_tf import losses, slices, streaming_loss
-from experiments import command_line
 from experiments.studies import fresh_process, page
 
 DIM = 512
 DENSE, STREAMING, MATMUL = "dense", "streaming", "matmul"
 
-_OUTPUT = flags.DEFINE_string("output", None, "Folder for table.json and report.html.")
-_QUICK = flags.DEFINE_boolean("quick", False, "Batches of at most 4,096.")
 
-
-def main(arguments):
-    command_line.refuse(arguments)
-    row = fresh_process.asked()
-    if row:
-        print(json.dumps(_measure(**row)))
-        return
-    if not _OUTPUT.value:
-        raise ValueError("name a folder for the results: --output DIR")
+def main(output, quick):
     sizes = {DENSE: [1024, 2048, 4096], STREAMING: [1024, 2048, 4096], MATMUL: [4096]}
-    if not _QUICK.value:
+    if not quick:
         sizes[DENSE] += [8192, 16384]
         sizes[STREAMING] += [8192, 16384, 32768, 65536]
         sizes[MATMUL] += [16384]
     rows = [
-        fresh_process.measure(__spec__.name, {"form": form, "batch_size": size})
+        fresh_process.measure({"form": form, "batch_size": size})
         for form, batch_sizes in sizes.items()
         for size in batch_sizes
     ]
     page.write(
-        _OUTPUT.value, "The contrastive loss in blocks", _summary(rows), rows,
+        output, "The contrastive loss in blocks", _summary(rows), rows,
         [_plot(rows)],
     )  # fmt: skip
     print(_summary(rows))
@@ -159,4 +146,4 @@ def _plot(rows):
 
 
 if __name__ == "__main__":
-    command_line.run(main)
+    fresh_process.run(main, _measure)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from basic_tf.models import coatnet, dual_encoder, text_transformer
 from basic_tf.optimizers import adafactorw
 from basic_tf.optimizers.moments import mean_squares
 from basic_tf.optimizers.schedules import make_schedule
@@ -170,62 +169,6 @@ def test_clipping_bounds_the_rms_of_the_update_and_only_that():
     np.testing.assert_allclose(large / updates, 1 / rms(updates), rtol=1e-5)
     small = adafactorw.clip_by_rms(tf.constant(0.1 * updates), 1.0)
     np.testing.assert_array_equal(small, np.float32(0.1) * updates)
-
-
-@pytest.fixture(scope="module")
-def model():
-    images = coatnet.CoAtNet(
-        depths=(2, 1, 1),
-        widths=(4, 8, 8),
-        strides=(2, 2, 1),
-        blocks=("mbconv", "transformer"),
-        embedding_dim=6,
-        image_size=8,
-        head_dim=4,
-    )
-    texts = text_transformer.TextTransformer(
-        vocabulary_size=10,
-        max_length=8,
-        num_layers=1,
-        width=8,
-        num_heads=2,
-        embedding_dim=6,
-    )
-    model = dual_encoder.DualEncoder(images, texts)
-    model.build()
-    return model
-
-
-def test_gains_biases_and_the_temperature_do_not_decay_and_all_else_does(model):
-    rate, decay = 0.01, 0.5
-    optimizer = adafactorw.AdaFactorW(rate, decay=decay)
-    variables = model.trainable_variables
-    for variable in variables:
-        variable.assign(np.full(variable.shape, 2.0))
-    optimizer.build(variables)
-    zeros = [tf.zeros(variable.shape) for variable in variables]
-    optimizer.apply(zeros, variables)
-    names = set()
-    for variable in variables:
-        name = variable.path.split("/")[-1]
-        names.add(name)
-        exempt = name in ("bias", "gamma", "beta", "log_scale")
-        expected = 2.0 if exempt else 2.0 * (1 - rate * decay)
-        np.testing.assert_allclose(variable, expected, rtol=1e-6, err_msg=variable.path)
-    assert names >= {"kernel", "embeddings", "relative_bias", "gamma", "log_scale"}
-
-
-def test_a_variable_without_a_rule_is_named():
-    with pytest.raises(ValueError, match=r"1 do not: phase \(0 patterns\)"):
-        optimizer_and_variable(np.zeros(3, "float32"), "phase", rules=(("kernel", {}),))
-
-
-def test_rules_scale_decay_and_learning_rate():
-    weight = np.full((3, 4), 2.0, "float32")
-    rules = (("kernel", {"decay": 0.5, "learning_rate": 0.1}),)
-    optimizer, variable = optimizer_and_variable(weight, decay=0.3, rules=rules)
-    optimizer.apply([tf.zeros((3, 4))], [variable])
-    np.testing.assert_allclose(variable, 2 * (1 - 0.1 * 1e-2 * 0.5 * 0.3), rtol=1e-6)
 
 
 def test_rows_without_a_gradient_stay_where_they_are():

@@ -7,7 +7,6 @@ import tensorflow as tf
 from hypothesis import Phase, given, settings, strategies
 
 from basic_tf import losses, slices
-from basic_tf.replicas import ONE_REPLICA, Replicas
 from basic_tf.training import global_batch_norm, microbatching
 from basic_tf.training.stateless_encoder import StatelessEncoder
 from tests.training import small_encoders
@@ -162,29 +161,6 @@ def test_both_passes_draw_the_same_masks(random_model, sizes):
     assert_gradients_agree(gradients, expected)
 
 
-def test_masks_differ_between_steps_microbatches_and_seeds(random_model):
-    _, tokens = make_batch(4)
-    twice = tf.concat([tokens, tokens], 0)
-
-    def embed(step, seed=3, replicas=ONE_REPLICA):
-        _, encoder = stateless(random_model, seed=seed)
-        run = tf.function(
-            lambda inputs: (
-                microbatching.encode(encoder, inputs, 4, step, replicas).embeddings
-            )
-        )
-        return run(twice).numpy()
-
-    first, second = np.split(embed(0), 2)
-    assert not np.allclose(first, second)
-    assert not np.allclose(embed(0), embed(1))
-    assert not np.allclose(embed(0), embed(0, seed=4))
-    np.testing.assert_array_equal(embed(0), embed(0))
-    # Microbatches are counted over all replicas.
-    other = embed(0, replicas=Replicas(count=2, index=1))
-    assert not np.allclose(other[:4], first) and not np.allclose(other[:4], second)
-
-
 def test_a_step_assigns_nothing(random_model):
     before = [variable.numpy() for variable in random_model.variables]
     microbatched(random_model, make_batch(8), (2, 4))
@@ -233,22 +209,6 @@ def test_frozen_batch_norm_keeps_every_bit_of_its_averages(model, size):
     model.set_weights(start)
 
 
-def test_a_layer_that_shares_its_seed_with_others_is_refused(model):
-    class Noise(keras.layers.Layer):
-        def call(self, inputs):
-            return inputs + keras.random.normal(keras.ops.shape(inputs))
-
-    encoder = keras.Sequential([keras.layers.Dense(2), Noise()], name="noisy")
-    encoder.build((None, 3))
-    stateless_encoder = StatelessEncoder(
-        lambda inputs, training: encoder(inputs, training=training),
-        encoder,
-        encoder.trainable_variables,
-    )
-    with pytest.raises(ValueError, match="a layer of noisy assigns a variable that is"):
-        microbatching.encode(stateless_encoder, tf.ones((2, 3)), 0, 0)
-
-
 def test_microbatches_of_a_batch_of_unknown_size_are_refused(model):
     encoder, _ = stateless(model)
     step = tf.function(lambda images: microbatching.encode(encoder, images, 2, 0))
@@ -288,8 +248,3 @@ def test_a_separable_loss_takes_one_pass_and_has_the_gradient_of_its_mean(model,
 def test_a_size_that_does_not_divide_is_refused_with_those_that_do(size, message):
     with pytest.raises(ValueError, match=message):
         microbatching.check_size("microbatch size", size, 256)
-
-
-def test_an_unknown_batch_norm_is_refused(model):
-    with pytest.raises(ValueError, match="'local' is none of microbatch, frozen"):
-        list(stateless(model, batch_norm="local"))
