@@ -1,6 +1,7 @@
 """What our optimizers share: decay and learning rates by rules over variable paths."""
 
 import keras
+import tensorflow as tf
 
 from basic_tf.optimizers import groups
 
@@ -28,6 +29,7 @@ class RuledOptimizer(keras.optimizers.Optimizer):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.decay = decay
         self.rules = tuple((pattern, dict(fields)) for pattern, fields in rules)
+        self._condition = None  # of the step that is being taken
 
     def build(self, variables):
         if self.built:
@@ -53,6 +55,35 @@ class RuledOptimizer(keras.optimizers.Optimizer):
         shape = tuple(variable.shape) if shape is None else shape
         name = f"{variable.path.replace('/', '_')}_{slot}"
         return self.add_variable(shape, dtype=dtype, name=name)
+
+    def apply_if(self, condition, gradients, variables):
+        """`apply` where a condition holds; else no weight, slot or iteration moves.
+
+        Args:
+            condition: bool scalar, the same on all replicas.
+            gradients, variables: as for `apply`.
+        """
+        iterations = tf.identity(self.iterations.value)
+        self._condition = condition
+        try:
+            self.apply(gradients, variables)
+        finally:
+            self._condition = None
+        self.iterations.assign(tf.where(condition, self.iterations.value, iterations))
+
+    def assign(self, variable, value):
+        if self._condition is not None:
+            old = tf.convert_to_tensor(variable)
+            value = tf.where(self._condition, tf.cast(value, old.dtype), old)
+        super().assign(variable, value)
+
+    def assign_sub(self, variable, value):
+        if self._condition is not None:
+            # Zero in place of what may be NaN.
+            value = tf.math.multiply_no_nan(
+                value, tf.cast(self._condition, value.dtype)
+            )
+        super().assign_sub(variable, value)
 
     def get_config(self):
         return super().get_config() | {"decay": self.decay, "rules": self.rules}

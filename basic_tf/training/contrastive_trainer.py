@@ -7,7 +7,7 @@ from basic_tf.models import dual_encoder
 from basic_tf.optimizers import groups
 from basic_tf.training import global_batch_norm, microbatching, slot_accumulation
 from basic_tf.training.stateless_encoder import StatelessEncoder
-from basic_tf.training.trainer import Trainer, assign, trained_by
+from basic_tf.training.trainer import Trainer, all_finite, assign_if, trained_by
 
 MAX_DENSE_BATCH_SIZE = 4096  # from here on the streaming loss is no slower
 
@@ -102,44 +102,44 @@ class ContrastiveTrainer(Trainer):
         by_images, by_texts, by_scale = tape.gradient(loss, inputs)
         passes = (self._images, images, by_images), (self._texts, texts, by_texts)
         passes = [each for each in passes if each[0].is_trained]
-        if self.accumulate == "slots":
-            self._step_in_slots(passes, by_scale)
-        else:
-            self._step(passes, by_scale)
+        step = self._step_in_slots if self.accumulate == "slots" else self._step
+        finite = step(loss, passes, by_scale)
         if self._trains_scale:
             log_scale.assign(tf.minimum(log_scale, dual_encoder.MAX_LOG_SCALE))
         return self._report(
-            {"loss": loss, "accuracy": accuracy, "temperature": tf.exp(-inputs[2])}
+            {"loss": loss, "accuracy": accuracy, "temperature": tf.exp(-inputs[2])},
+            finite,
         )
 
-    def _step(self, passes, by_scale):
-        gradients, variables = [], []
+    def _step(self, loss, passes, by_scale):
+        gradients, variables, statistics = [], [], []
         for encoder, run, by_embeddings in passes:
-            of_encoder, statistics = run.backward(by_embeddings)
+            of_encoder, after = run.backward(by_embeddings)
             gradients += of_encoder
             variables += encoder.weights
-            assign(encoder.statistics, statistics)
+            statistics.append(after)
         if self._trains_scale:
             gradients.append(by_scale)
             variables.append(self.dual_encoder.log_scale)
-        self.optimizer.apply(gradients, variables)
+        encoders = [encoder for encoder, _, _ in passes]
+        return self._take_step(loss, gradients, variables, encoders, statistics)
 
-    def _step_in_slots(self, passes, by_scale):
-        remainders, moments, variables = [], [], []
+    def _step_in_slots(self, loss, passes, by_scale):
+        remainders, moments, variables, statistics = [], [], [], []
         for encoder, run, by_embeddings in passes:
             if run.batch.num_microbatches == 1:
-                gradients, statistics = run.backward(by_embeddings)
+                gradients, after = run.backward(by_embeddings)
                 firsts, seconds = slot_accumulation.put(
                     gradients, encoder.weights, self.optimizer
                 )
             else:
-                firsts, seconds, statistics = slot_accumulation.accumulate(
+                firsts, seconds, after = slot_accumulation.accumulate(
                     run.batch, by_embeddings, self.optimizer
                 )
             remainders += firsts
             moments += seconds
             variables += encoder.weights
-            assign(encoder.statistics, statistics)
+            statistics.append(after)
         if self._trains_scale:
             log_scale = [self.dual_encoder.log_scale]
             firsts, seconds = slot_accumulation.put(
@@ -148,7 +148,12 @@ class ContrastiveTrainer(Trainer):
             remainders += firsts
             moments += seconds
             variables += log_scale
+        # By now the first moments have moved: nothing is kept as it was.
+        finite = all_finite([loss, *tf.nest.flatten(moments)])
         self.optimizer.apply_moments(variables, remainders, moments)
+        for (encoder, _, _), after in zip(passes, statistics, strict=True):
+            assign_if(finite, encoder.statistics, after)
+        return finite
 
     def _embed_images(self, batch):
         if "image_embedding" not in batch:

@@ -87,7 +87,8 @@ def train(config, workdir):
     Raises:
         ValueError: if the folder belongs to a run of another configuration or is in use
             by another process, or if the configuration cannot be trained.
-        FloatingPointError: at the first step whose loss is not finite.
+        FloatingPointError: at a step whose loss or gradient is not finite, when the
+            phase has skipped its `max_non_finite_steps`.
     """
     _check(config)
     workdir = pathlib.Path(workdir)

@@ -37,6 +37,8 @@ class Phase:
         name: its name in the configuration.
         steps: optimizer steps.
         batch_size: B.
+        max_non_finite_steps: steps to skip, as their loss or gradient is not finite,
+            before the run stops.
         trainer: compiled Keras model with the phase's `train_step`.
         make_batches: `(first_step, last_step) -> tf.data.Dataset`, distributed over the
             replicas of the current strategy.
@@ -45,6 +47,7 @@ class Phase:
     name: str
     steps: int
     batch_size: int
+    max_non_finite_steps: int
     trainer: keras.Model
     make_batches: Callable
 
@@ -80,10 +83,11 @@ def check_rates(name, config):
             f"phase {name}: min_learning_rate {config.min_learning_rate} must be at "
             f"least 0 and at most learning_rate {config.learning_rate}, a number"
         )
-    if not 0 <= config.weight_decay < math.inf:
-        raise ValueError(
-            f"phase {name}: weight_decay {config.weight_decay} must be at least 0"
-        )
+    for field in ("weight_decay", "max_non_finite_steps"):
+        if not 0 <= config[field] < math.inf:
+            raise ValueError(
+                f"phase {name}: {field} {config[field]} must be at least 0"
+            )
     try:
         if config.optimizer not in OPTIMIZERS:
             known = ", ".join(OPTIMIZERS)
@@ -141,6 +145,11 @@ def _check_microbatches(config):
                 slot_accumulation.check(
                     _make_optimizer(config), config[field], of_replica, num_replicas
                 )
+    if config.get("accumulate") == "slots" and config.max_non_finite_steps:
+        raise ValueError(
+            f"max_non_finite_steps {config.max_non_finite_steps} must be 0 with "
+            "accumulate slots, which take a gradient before its end is known"
+        )
 
 
 def make_phase(name, config, model, examples, tokenizer, image_size, seed):
@@ -150,9 +159,9 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
         name: name of the phase.
         config: its configuration: `kind`, `steps`, `batch_size`, `learning_rate`,
             `min_learning_rate`, `warmup_steps`, `schedule`, `weight_decay`,
-            `augmentation`, `microbatch_image`, `batch_norm`, `optimizer`, `rules`; for
-            `supervised` also `label_balance`, for `contrastive` `microbatch_text`,
-            `accumulate` and `exclude_equal_captions`.
+            `augmentation`, `microbatch_image`, `batch_norm`, `optimizer`, `rules`,
+            `max_non_finite_steps`; for `supervised` also `label_balance`, for
+            `contrastive` `microbatch_text`, `accumulate` and `exclude_equal_captions`.
         model: `DualEncoder`.
         examples: `sources.Examples` to train on.
         tokenizer: `Tokenizer`.
@@ -199,7 +208,14 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
         make = functools.partial(make_parts, first_step, last_step)
         return distribution.distribute_batches(make)
 
-    return Phase(name, config.steps, config.batch_size, trainer, make_batches)
+    return Phase(
+        name,
+        config.steps,
+        config.batch_size,
+        config.max_non_finite_steps,
+        trainer,
+        make_batches,
+    )
 
 
 def _make_optimizer(config):

@@ -1,7 +1,6 @@
 """What a run writes while it trains: `metrics.jsonl`, TensorBoard events, progress."""
 
 import json
-import math
 import os
 import pathlib
 import time
@@ -95,10 +94,13 @@ class StepWatch(keras.callbacks.Callback):
         state, phase = self.log.state, self.phase
         state.add_time(self._start)
         state.count_step()
-        if not math.isfinite(logs["loss"]):
+        count = int(logs["non_finite_steps"])
+        if count > phase.max_non_finite_steps:
             raise FloatingPointError(
-                f"loss is {logs['loss']} at step {state.step} of phase {phase.name} "
-                f"(step {state.total_step} of the run), log_scale is "
+                f"the loss or its gradient is not finite at step {state.step} of phase "
+                f"{phase.name} (step {state.total_step} of the run), the {count}. such "
+                f"step of the phase where max_non_finite_steps is "
+                f"{phase.max_non_finite_steps}; log_scale is "
                 f"{float(phase.trainer.dual_encoder.log_scale.value)}"
             )
         is_last = state.step == phase.steps
@@ -120,9 +122,11 @@ class StepWatch(keras.callbacks.Callback):
         metrics = "  ".join(
             f"{name} {row[name]:.4f}" for name in self.phase.trainer.metric_names
         )
+        skipped = int(row["non_finite_steps"])
         return (
             f"{self.phase.name} {row['step']}/{self.phase.steps}  {metrics}  "
             f"{rate:.0f} examples/s  {left:.0f} s left"
+            + (f"  {skipped} steps skipped, not finite" if skipped else "")
         )
 
 
@@ -147,7 +151,8 @@ def summarize(workdir):
 
     Returns:
         `{"seconds", "examples_per_second", "cpu_utilization", "peak_memory_mb",
-        "phases": {name: {"steps", "examples", "seconds", "examples_per_second"}}}`;
+        "phases": {name: {"steps", "non_finite_steps", "examples", "seconds",
+        "examples_per_second"}}}`;
         `cpu_utilization` is the share of all cores that was busy while training.
     """
     rows = read_rows(workdir)
@@ -160,6 +165,7 @@ def summarize(workdir):
         start = row["seconds"]
         summary[name] = {
             "steps": row["step"],
+            "non_finite_steps": int(row["non_finite_steps"]),
             "examples": row["examples"],
             "seconds": round(seconds, 1),
             "examples_per_second": round(row["examples"] / seconds, 1),

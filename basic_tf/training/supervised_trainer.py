@@ -9,7 +9,7 @@ from basic_tf import losses, replicas, slices
 from basic_tf.optimizers import groups
 from basic_tf.training import global_batch_norm, microbatching
 from basic_tf.training.stateless_encoder import StatelessEncoder
-from basic_tf.training.trainer import Trainer, assign, trained_by
+from basic_tf.training.trainer import Trainer, trained_by
 
 
 class SupervisedTrainer(Trainer):
@@ -90,9 +90,10 @@ class SupervisedTrainer(Trainer):
             gradients, statistics, (loss, accuracy) = encode(
                 microbatching.run_separable, loss=loss_of, num_metrics=2
             )
-        assign(self._encoder.statistics, statistics)
-        self.optimizer.apply(gradients, self._encoder.weights)
-        return self._report({"loss": loss, "accuracy": accuracy})
+        finite = self._take_step(
+            loss, gradients, self._encoder.weights, [self._encoder], [statistics]
+        )
+        return self._report({"loss": loss, "accuracy": accuracy}, finite)
 
 
 def _classify(logits, labels):

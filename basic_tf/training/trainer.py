@@ -5,16 +5,31 @@ import tensorflow as tf
 
 from basic_tf import replicas
 from basic_tf.optimizers import groups
+from basic_tf.optimizers.ruled import RuledOptimizer
 
 
 class Trainer(keras.Model):
-    """What trainers share: a way through an encoder, and metrics since their reset."""
+    """What trainers share: a way through an encoder, and metrics since their reset.
+
+    A step whose loss or gradient is not finite changes nothing but `non_finite_steps`,
+    which counts it. (An optimizer that is no `RuledOptimizer` takes it, and so do slots
+    that gradients are accumulated in.)
+    """
 
     metric_names = ("loss",)
 
     def __init__(self, **kwargs):
-        super().__init__(**kwargs)
+        # Of one name whichever phases came before, as paths name what is checkpointed.
+        super().__init__(**{"name": "trainer"} | kwargs)
         self._means = {name: keras.metrics.Mean(name) for name in self.metric_names}
+        self.non_finite_steps = self.add_weight(
+            name="non_finite_steps",
+            shape=(),
+            dtype="int32",
+            initializer="zeros",
+            trainable=False,
+            aggregation="only_first_replica",
+        )
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
         # Trainers are built. Under a strategy Keras would average a batch over
@@ -32,10 +47,41 @@ class Trainer(keras.Model):
             **options,
         )
 
-    def _report(self, values):
+    def _take_step(self, loss, gradients, variables, encoders, statistics):
+        """The optimizer's step, and the encoders' statistics after it.
+
+        Args:
+            loss: scalar.
+            gradients: of the variables, this replica's share of them.
+            variables: those to move.
+            encoders: `StatelessEncoder`s, whose statistics move.
+            statistics: of each encoder, its statistics after the step.
+
+        Returns:
+            Whether loss and gradients were finite, on every replica.
+        """
+        finite = all_finite([loss, *gradients])
+        if isinstance(self.optimizer, RuledOptimizer):
+            self.optimizer.apply_if(finite, gradients, variables)
+        else:
+            self.optimizer.apply(gradients, variables)
+        for encoder, after in zip(encoders, statistics, strict=True):
+            assign_if(finite, encoder.statistics, after)
+        return finite
+
+    def _report(self, values, finite):
+        """What `fit` gets to know of a step.
+
+        Args:
+            values: of each of `metric_names`.
+            finite: whether its loss and gradients were.
+        """
         for name, value in values.items():
-            self._means[name].update_state(value)
+            value = tf.where(finite, value, 0.0)
+            self._means[name].update_state(value, tf.cast(finite, tf.float32))
+        self.non_finite_steps.assign_add(tf.cast(~finite, tf.int32))
         results = {name: mean.result() for name, mean in self._means.items()}
+        results["non_finite_steps"] = self.non_finite_steps.value
         if isinstance(
             tf.distribute.get_strategy(), tf.distribute.MultiWorkerMirroredStrategy
         ):  # where Keras averages over the first axis
@@ -52,7 +98,14 @@ def trained_by(variables, rules):
     return trained
 
 
-def assign(variables, values):
-    """Assigns to each variable its value."""
+def all_finite(tensors):
+    """Whether no value on any replica is infinite or NaN, bool scalar."""
+    finite = [tf.reduce_all(tf.math.is_finite(tensor)) for tensor in tensors]
+    bad = tf.cast(~tf.reduce_all(finite), tf.float32)
+    return tf.equal(replicas.current().total(bad), 0.0)
+
+
+def assign_if(condition, variables, values):
+    """Assigns to each variable its value where the condition holds."""
     for variable, value in zip(variables, values, strict=True):
-        variable.assign(value)
+        variable.assign(tf.where(condition, value, variable.value))

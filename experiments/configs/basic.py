@@ -71,6 +71,7 @@ def _phases(size):
         "optimizer": "adafactorw",
         "rules": groups.ONE_RULE,
         "microbatch_image": _MICROBATCH,
+        "max_non_finite_steps": 0,
         "batch_norm": "microbatch",
     }
     pairs = every | {

@@ -47,6 +47,7 @@ def get_config(argument=""):
             "optimizer": "adafactorw",
             "rules": groups.ONE_RULE,
             "microbatch_image": 0,
+            "max_non_finite_steps": 0,
             "microbatch_text": 0,
             "batch_norm": "microbatch",
             "accumulate": "buffer",

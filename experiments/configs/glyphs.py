@@ -111,5 +111,6 @@ def _phase(
         "optimizer": "adafactorw",
         "rules": rules,
         "microbatch_image": microbatch,
+        "max_non_finite_steps": 0,  # the first one stops the run
         "batch_norm": "microbatch",
     } | kinds[kind]

@@ -6,7 +6,13 @@ import pytest
 import tensorflow as tf
 import tiny_run
 
-from basic_tf.training import checkpoints, loaded_run, loop, run_log
+from basic_tf.training import (
+    checkpoints,
+    loaded_run,
+    loop,
+    run_log,
+    supervised_trainer,
+)
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +134,28 @@ def test_a_loss_that_is_not_finite_stops_the_run(finished, tmp_path):
         match=r"step \d of phase pretrain .*scale is 2\.659.*checkpoint is .*step-0",
     ):
         loop.train(config, tmp_path)
+
+
+def test_a_step_that_is_not_finite_is_skipped_and_counted(
+    finished, tmp_path, monkeypatch, capsys
+):
+    steps, classify = tf.Variable(0), supervised_trainer._classify
+
+    def not_finite_at_step_three(logits, labels):
+        loss, accuracy = classify(logits, labels)
+        return tf.where(steps.assign_add(1) == 3, np.nan, loss), accuracy
+
+    monkeypatch.setattr(supervised_trainer, "_classify", not_finite_at_step_three)
+    config = tiny_run.tiny_config(finished[0])
+    config.phase_order = ("pretrain",)
+    config.phases.pretrain.max_non_finite_steps = 1
+    loop.train(config, tmp_path)
+    rows = run_log.read_rows(tmp_path)
+    assert [row["non_finite_steps"] for row in rows] == [0, 1, 1]
+    assert all(np.isfinite(row["loss"]) for row in rows)
+    assert "1 steps skipped, not finite" in capsys.readouterr().out
+    summary = json.loads((tmp_path / "train.json").read_text())
+    assert summary["phases"]["pretrain"]["non_finite_steps"] == 1
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -48,6 +48,13 @@ def test_a_warm_up_longer_than_the_phase_is_refused(tmp_path):
         make(config, sources.Examples([b""] * 16, [""] * 16))
 
 
+def test_slots_that_would_skip_steps_are_refused(tmp_path):
+    config = tiny_run.tiny_config(tmp_path).phases.joint
+    config.accumulate, config.max_non_finite_steps = "slots", 3
+    with pytest.raises(ValueError, match="max_non_finite_steps 3 must be 0 with accum"):
+        make(config, sources.Examples([b""] * 16, [""] * 16))
+
+
 def test_microbatches_that_do_not_divide_the_batch_are_refused(tmp_path):
     config = tiny_run.tiny_config(tmp_path).phases.joint
     config.microbatch_text = 5

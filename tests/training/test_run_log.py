@@ -13,7 +13,11 @@ ROWS = [
 
 @pytest.fixture
 def workdir(tmp_path):
-    rows = [row | {"cpu_seconds": row["seconds"], "peak_memory_mb": 7} for row in ROWS]
+    rows = [
+        row
+        | {"cpu_seconds": row["seconds"], "peak_memory_mb": 7, "non_finite_steps": 1}
+        for row in ROWS
+    ]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (tmp_path / "metrics.jsonl").write_text(text)
     return tmp_path
