@@ -34,19 +34,27 @@ class PublishedAdaFactorW:
         self.step = 0
 
     def apply(self, gradient):
+        squares = gradient.astype("float64") ** 2
+        self.apply_estimate(gradient, squares, np.zeros_like(squares))
+
+    def apply_estimate(self, gradient, squares, least):
+        """A step with an estimate of the squared gradient.
+
+        It may be negative: averages are at least the part that `least` has in them.
+        """
         self.step += 1
         # Cast to float32, as the paper says, before the update is computed.
         old, beta_1 = self.momentum.astype("float32"), np.float32(self.beta_1)
         momentum = beta_1 * old + np.float32(1 - self.beta_1) * gradient
         self.momentum = momentum.astype(self.momentum_dtype)
-        squares = gradient.astype("float64") ** 2 + 1e-30
+        squares, least = squares + 1e-30, least + 1e-30
         if self.is_factored:
-            self.rows = self.average(self.rows, squares.mean(-1))
-            self.columns = self.average(self.columns, squares.mean(-2))
+            self.rows = self.average(self.rows, squares.mean(-1), least.mean(-1))
+            self.columns = self.average(self.columns, squares.mean(-2), least.mean(-2))
             outer = self.rows[..., :, None] * self.columns[..., None, :]
             second = outer / self.rows.mean(-1)[..., None, None]
         else:
-            second = self.full = self.average(self.full, squares)
+            second = self.full = self.average(self.full, squares, least)
         first = momentum.astype("float64") / (1 - self.beta_1**self.step)
         second = second / (1 - self.beta_2**self.step)
         update = first / np.sqrt(second)
@@ -55,5 +63,6 @@ class PublishedAdaFactorW:
             update = update / max(1, rms / self.clip_threshold)
         self.weight -= self.learning_rate * (update + self.decay * self.weight)
 
-    def average(self, old, new):
-        return self.beta_2 * old + (1 - self.beta_2) * new
+    def average(self, old, new, least):
+        average = self.beta_2 * old + (1 - self.beta_2) * new
+        return np.maximum(average, (1 - self.beta_2) * least)

@@ -14,10 +14,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from basic_tf.optimizers.adafactorw import AdaFactorW
 from basic_tf.training import contrastive_trainer, distribution, supervised_trainer
 from tests.training import small_encoders
 
 BATCH_SIZE, STEPS = 16, 2
+ADAFACTORW_RATE = 1e-2
 
 
 def main(folder, replicas):
@@ -32,13 +34,29 @@ def main(folder, replicas):
         one = distribution.make_strategy("default")
         train(folder, "contrastive_1", one, 2)
         for count, strategy in ((1, one), (2, mirrored)):
+            train(folder, f"adafactorw_{count}", strategy, 2, make_optimizer=adafactorw)
             train(folder, f"supervised_{count}", strategy, 2, supervised=True)
             size = 16 if count == 1 else 4
             train(folder, f"global_{count}", strategy, size, "global", dropout=0.0)
 
 
+def sgd():
+    return keras.optimizers.SGD(0.05)
+
+
+def adafactorw():
+    return AdaFactorW(ADAFACTORW_RATE, decay=0.1, momentum_dtype="bfloat16")
+
+
 def train(
-    folder, name, strategy, size, batch_norm="microbatch", dropout=0.3, supervised=False
+    folder,
+    name,
+    strategy,
+    size,
+    batch_norm="microbatch",
+    dropout=0.3,
+    supervised=False,
+    make_optimizer=sgd,
 ):
     keras.utils.set_random_seed(0)
     with strategy.scope():
@@ -55,13 +73,16 @@ def train(
                 microbatch_text=size,
                 batch_norm=batch_norm,
             )
-        ours.compile(keras.optimizers.SGD(0.05), jit_compile=False)
+        ours.compile(make_optimizer(), jit_compile=False)
         ours.optimizer.build(ours.trained_variables)
     data = tf.data.Dataset.from_tensor_slices(make_data())
     data = data.batch(BATCH_SIZE, drop_remainder=True).repeat()
     history = ours.fit(data, steps_per_epoch=STEPS, shuffle=False, verbose=0).history
     kept = [v for v in model.variables if "seed" not in v.path]
     values = {f"{i} {v.name}": v.numpy() for i, v in enumerate(kept)}
+    for i, slot in enumerate(ours.optimizer.variables[2:]):  # after iterations and rate
+        kind = slot.path.split("_")[-1]
+        values[f"slot {i} {kind}"] = np.float32(slot.numpy())
     values["loss"] = np.array(history["loss"])
     if distribution.is_chief():
         np.savez(pathlib.Path(folder) / f"{name}.npz", **values)
