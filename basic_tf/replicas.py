@@ -36,6 +36,16 @@ class Replicas:
 ONE_REPLICA = Replicas()
 
 
+def own(variable):
+    """This replica's copy of a Keras variable, which it may assign alone."""
+    copies = tf.distribute.get_strategy().experimental_local_results(variable.value)
+    if len(copies) == 1:
+        return copies[0]
+    context = tf.distribute.get_replica_context()
+    index = tf.get_static_value(context.replica_id_in_sync_group)
+    return copies[index % len(copies)]
+
+
 def current():
     """Those of the `tf.distribute` strategy, for code that runs in a replica.
 

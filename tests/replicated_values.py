@@ -10,16 +10,18 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import keras
 import tensorflow as tf
 
 from basic_tf import replicas
 from basic_tf.training import distribution
 
 
-def values_of_replica():
+def values_of_replica(variable):
     """Of replica r: `[r, 10 + r]` gathered; sums and means of `r + 1` and `r^2`."""
     ours = replicas.current()
     index = tf.cast(ours.index, tf.float32)
+    replicas.own(variable).assign(10 * index)
     nested = {"a": index + 1, "b": [index**2]}
     return {
         "count": tf.constant(ours.count),
@@ -27,6 +29,7 @@ def values_of_replica():
         "gathered": ours.gather(tf.stack([index, 10 + index])),
         "total": ours.total(nested),
         "mean": ours.mean(nested),
+        "own": tf.identity(variable.value),
         "nothing": ours.total([]),
     }
 
@@ -34,7 +37,9 @@ def values_of_replica():
 def main(file):
     distribution.split_cpu(2)
     strategy = distribution.make_strategy("mirrored")
-    values = tf.function(lambda: strategy.run(values_of_replica))()
+    with strategy.scope():
+        variable = keras.Variable(7.0)
+    values = tf.function(lambda: strategy.run(values_of_replica, (variable,)))()
 
     def of_replica(index):
         return tf.nest.map_structure(

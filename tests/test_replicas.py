@@ -34,6 +34,10 @@ def test_sums_and_means_are_those_over_both_replicas_on_each(replicated):
         assert values["nothing"] == []
 
 
+def test_a_replica_assigns_its_own_copy_of_a_variable(replicated):
+    assert [values["own"] for values in replicated[:2]] == [0.0, 10.0]
+
+
 def test_outside_of_a_replica_the_others_are_refused(replicated):
     assert replicated[2] == "this must run in a replica, by strategy.run or fit"
 

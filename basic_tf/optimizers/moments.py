@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from basic_tf.optimizers.ruled import RuledOptimizer
+from basic_tf.replicas import own
 
 
 def mean_squares(gradient, num_moments):
@@ -93,8 +94,9 @@ class MomentOptimizer(RuledOptimizer):
 
     def update_step(self, gradient, variable, learning_rate):
         first, second = self.moments_after(gradient, variable)
-        self._step(variable, first, second, learning_rate)
-        self.assign(self.slots(variable)[0], first)
+        momentum, moments = self.slots(variable)
+        self._step(variable, moments, first, second, learning_rate)
+        self.assign(momentum, first)
 
     def apply_moments(self, variables, remainders, second_moments):
         """A step whose moments were made elsewhere, instead of from gradients.
@@ -107,22 +109,23 @@ class MomentOptimizer(RuledOptimizer):
         """
         learning_rate = self._get_current_learning_rate()
         previous = []
-        for variable, remainder, moments in zip(
+        for variable, remainder, second in zip(
             variables, remainders, second_moments, strict=True
         ):
             # One at a time: side by side they would hold copies of many weights.
             with tf.control_dependencies(previous):
-                momentum, _ = self.slots(variable.value)
+                momentum, moments = self.slots(variable.value)
                 first = tf.cast(tf.convert_to_tensor(momentum.value), tf.float32)
                 if remainder is not None:
                     first += tf.cast(remainder, tf.float32)
-                self._step(variable.value, first, moments, learning_rate)
-                previous = [variable.value.read_value()]
+                # Each replica its own copies, all of them by the same values.
+                copies = [own(moment) for moment in moments]
+                self._step(own(variable), copies, first, second, learning_rate)
+                previous = [own(variable).read_value()]
         self.iterations.assign_add(1)
 
-    def _step(self, variable, first, second, learning_rate):
+    def _step(self, variable, moments, first, second, learning_rate):
         step = tf.cast(self.iterations.value + 1, tf.float32)
-        _, moments = self.slots(variable)
         for slot, moment in zip(moments, second, strict=True):
             self.assign(slot, moment)
         self.descend(variable, self.direction(first, second, step), learning_rate)

@@ -125,12 +125,13 @@ class ContrastiveTrainer(Trainer):
         return self._take_step(loss, gradients, variables, encoders, statistics)
 
     def _step_in_slots(self, loss, passes, by_scale):
+        together = replicas.current()
         remainders, moments, variables, statistics = [], [], [], []
         for encoder, run, by_embeddings in passes:
             if run.batch.num_microbatches == 1:
                 gradients, after = run.backward(by_embeddings)
                 firsts, seconds = slot_accumulation.put(
-                    gradients, encoder.weights, self.optimizer
+                    gradients, encoder.weights, self.optimizer, together
                 )
             else:
                 firsts, seconds, after = slot_accumulation.accumulate(
@@ -143,7 +144,7 @@ class ContrastiveTrainer(Trainer):
         if self._trains_scale:
             log_scale = [self.dual_encoder.log_scale]
             firsts, seconds = slot_accumulation.put(
-                [by_scale], log_scale, self.optimizer
+                [by_scale], log_scale, self.optimizer, together
             )
             remainders += firsts
             moments += seconds

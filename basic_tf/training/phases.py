@@ -143,7 +143,7 @@ def _check_microbatches(config):
             microbatching.check_size(field, config[field], of_replica)
             if config.get("accumulate") == "slots":
                 slot_accumulation.check(
-                    _make_optimizer(config), config[field], of_replica, num_replicas
+                    _make_optimizer(config), config[field], of_replica
                 )
     if config.get("accumulate") == "slots" and config.max_non_finite_steps:
         raise ValueError(

@@ -12,6 +12,9 @@ the batch, `g`:
   batch-norm statistics of their microbatch they do.) It is linear in squares, so that
   AdaFactor's row and column means take it. For finite K, (1 - 1/K) of it is unbiased
   (ours; "paper" subtracts all of it).
+- Of R replicas each adds its own microbatches up, all `K R` of which are microbatches
+  of the batch; collectives have no place in the loop, so that first moments meet at its
+  end, as the mean of all copies of a slot, and mean squares as sums.
 - A single estimate may be negative. So it is its average that is bounded: from below,
   by the part of `sum(c_i^2)`, which a step adds to it at least (ours).
 
@@ -22,6 +25,7 @@ import tensorflow as tf
 
 from basic_tf import slices
 from basic_tf.optimizers.moments import MomentOptimizer, mean_squares
+from basic_tf.replicas import ONE_REPLICA, own
 from basic_tf.training import microbatching
 
 CORRECTIONS = ("none", "paper", "unbiased")
@@ -41,19 +45,17 @@ def correction_factor(correction, num_microbatches):
     return factors[correction]
 
 
-def check(optimizer, microbatch_size, batch_size, num_replicas):
+def check(optimizer, microbatch_size, batch_size):
     """Refuses what cannot be accumulated in slots.
 
     Args:
         optimizer: Keras optimizer.
         microbatch_size: M; 0 for B.
         batch_size: B of a replica.
-        num_replicas: R.
 
     Raises:
         ValueError: for an optimizer without slots of this kind or with options that
-            need the whole gradient, for several replicas, whose sums over gradients
-            have no place in a loop, or for microbatches without halves.
+            need the whole gradient, or for microbatches without halves.
     """
     if not isinstance(optimizer, MomentOptimizer):
         raise ValueError(
@@ -65,8 +67,6 @@ def check(optimizer, microbatch_size, batch_size, num_replicas):
             raise ValueError(f"{option} needs the whole gradient; accumulate in buffer")
     if optimizer.use_ema:
         raise ValueError("use_ema does not go with slots; accumulate in buffer")
-    if num_replicas > 1:
-        raise ValueError("several replicas cannot accumulate in slots; use buffer")
     if microbatch_size not in (0, batch_size) and microbatch_size % 2:
         raise ValueError(
             f"microbatch size {microbatch_size} has no halves, which the variance is "
@@ -91,8 +91,8 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
     Raises:
         ValueError: as `check` and `correction_factor`.
     """
-    check(optimizer, batch.microbatch_size, batch.batch_size, batch.replicas.count)
-    count = batch.num_microbatches
+    check(optimizer, batch.microbatch_size, batch.batch_size)
+    count = batch.num_microbatches * batch.replicas.count
     factor = correction_factor(correction, count)
     slots = [optimizer.slots(weight) for weight in batch.encoder.weights]
 
@@ -104,7 +104,7 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
                 signed = embeddings * _signs(batch.microbatch_size)
                 contrast = batch.product(signed, by_embeddings, index)
         gradients = batch.gradients(tape, value)
-        part = 1 - optimizer.beta_1
+        part = batch.replicas.count * (1 - optimizer.beta_1)
         remainders, squares = _one_by_one(
             lambda slot, remainder, totals, gradient: (
                 add_to_slot(slot[0], remainder, part * gradient),
@@ -125,38 +125,61 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
 
     zeros = [tuple(tf.zeros(m.shape) for m in moments) for _, moments in slots]
     remainders, squares, spreads, statistics = slices.repeat(
-        count,
+        batch.num_microbatches,
         body,
         [decay_slot(momentum, optimizer.beta_1) for momentum, _ in slots],
         zeros,
         zeros,
         batch.start(),
     )
+    remainders = _over_replicas(
+        batch.replicas, [momentum for momentum, _ in slots], remainders
+    )
+    squares, spreads = batch.replicas.total((squares, spreads))
     second_moments = [
         second_moments_after(
             optimizer, [m.value for m in moments], of_weight, spread, count, factor
         )
         for (_, moments), of_weight, spread in zip(slots, squares, spreads, strict=True)
     ]
-    remainders = [
+    return remainders, second_moments, batch.over_replicas(statistics)
+
+
+def _over_replicas(replicas, momentums, remainders):
+    """The means of first moments over replicas, into all copies of their slots.
+
+    Returns:
+        What the slots could not hold; None of those that hold everything.
+    """
+    if replicas.count > 1:
+
+        def mean_over_replicas(slot, remainder):
+            return (_hold(slot, replicas.mean(_held(slot, remainder))),)
+
+        (remainders,) = _one_by_one(mean_over_replicas, momentums, remainders)
+    return [
         None if momentum.dtype == "float32" else remainder
-        for (momentum, _), remainder in zip(slots, remainders, strict=True)
+        for momentum, remainder in zip(momentums, remainders, strict=True)
     ]
-    return remainders, second_moments, statistics
 
 
-def put(gradients, variables, optimizer):
+def put(gradients, variables, optimizer, replicas=ONE_REPLICA):
     """Whole gradients into the slots of the optimizer; as `accumulate` without it.
+
+    Args:
+        gradients: this replica's share of them.
+        variables, optimizer, replicas: as elsewhere.
 
     Returns:
         `(remainders, second_moments)` of the variables.
     """
     remainders, second_moments = [], []
-    for gradient, variable in zip(gradients, variables, strict=True):
+    for gradient, variable in zip(replicas.total(gradients), variables, strict=True):
         first, second = optimizer.moments_after(gradient, variable)
         slot, _ = optimizer.slots(variable)
-        slot.assign(first)
-        remainders.append(first - tf.cast(slot.value, tf.float32))
+        held = tf.cast(first, slot.dtype)
+        own(slot).assign(held)
+        remainders.append(first - tf.cast(held, tf.float32))
         second_moments.append(second)
     return remainders, second_moments
 
@@ -184,7 +207,7 @@ def second_moments_after(optimizer, moments, squares, spreads, count, factor):
 def decay_slot(slot, beta_1):
     """`slot <- beta_1 * slot`; returns what it could not hold, as `add_to_slot`."""
     if slot.dtype == "float32":
-        slot.assign(beta_1 * slot.value)
+        own(slot).assign(beta_1 * slot.value)
         return tf.zeros(())
     return _hold(slot, beta_1 * tf.cast(slot.value, tf.float32))
 
@@ -200,15 +223,20 @@ def add_to_slot(slot, remainder, part):
     """
     if slot.dtype == "float32":
         # What comes after the remainder comes after the assignment.
-        with tf.control_dependencies([slot.value.assign_add(part)]):
+        with tf.control_dependencies([own(slot).assign_add(part)]):
             return tf.identity(remainder)
-    held = tf.cast(slot.value, tf.float32) + tf.cast(remainder, tf.float32)
-    return _hold(slot, held + part)
+    return _hold(slot, _held(slot, remainder) + part)
+
+
+def _held(slot, remainder):
+    """A first moment, float32, from its slot and what that could not hold."""
+    return tf.cast(slot.value, tf.float32) + tf.cast(remainder, tf.float32)
 
 
 def _hold(slot, total):
+    """`slot <- total`; returns what it could not hold, as `add_to_slot`."""
     held = tf.cast(total, slot.dtype)
-    slot.assign(held)
+    own(slot).assign(held)
     return tf.cast(total - tf.cast(held, tf.float32), slot.dtype)
 
 

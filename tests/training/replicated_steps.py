@@ -34,7 +34,15 @@ def main(folder, replicas):
         one = distribution.make_strategy("default")
         train(folder, "contrastive_1", one, 2)
         for count, strategy in ((1, one), (2, mirrored)):
-            train(folder, f"adafactorw_{count}", strategy, 2, make_optimizer=adafactorw)
+            for accumulate in ("buffer", "slots"):
+                train(
+                    folder,
+                    f"{accumulate}_{count}",
+                    strategy,
+                    2,
+                    make_optimizer=adafactorw,
+                    accumulate=accumulate,
+                )
             train(folder, f"supervised_{count}", strategy, 2, supervised=True)
             size = 16 if count == 1 else 4
             train(folder, f"global_{count}", strategy, size, "global", dropout=0.0)
@@ -57,6 +65,7 @@ def train(
     dropout=0.3,
     supervised=False,
     make_optimizer=sgd,
+    accumulate="buffer",
 ):
     keras.utils.set_random_seed(0)
     with strategy.scope():
@@ -72,6 +81,7 @@ def train(
                 microbatch_image=size,
                 microbatch_text=size,
                 batch_norm=batch_norm,
+                accumulate=accumulate,
             )
         ours.compile(make_optimizer(), jit_compile=False)
         ours.optimizer.build(ours.trained_variables)

@@ -43,14 +43,17 @@ def test_replicas_take_the_supervised_step_of_one(folder):
     assert_equal_weights(folder, "supervised_2", "supervised_1")
 
 
-def test_replicas_leave_the_weights_and_slots_of_one_by_adafactorw(folder):
+@pytest.mark.parametrize("accumulate", ["buffer", "slots"])
+def test_replicas_leave_the_weights_and_slots_of_one_by_adafactorw(folder, accumulate):
     """Of these encoders no weight's gradient is zero but for rounding.
 
     Such a one, as of a bias before batch norm, AdaFactor's epsilon of 1e-30 would let
     walk at random. Rows of tokens that do not occur have no gradient at all.
     """
     num_unequal = num_momenta = 0
-    for name, values, expected in read_both(folder, "adafactorw_2", "adafactorw_1"):
+    for name, values, expected in read_both(
+        folder, f"{accumulate}_2", f"{accumulate}_1"
+    ):
         options = {"err_msg": name}
         if name.endswith("momentum"):
             # Float32 sums in another order may fall on the other side of a border of

@@ -197,8 +197,8 @@ def test_microbatches_leave_the_first_moments_and_statistics_of_the_buffer():
         np.testing.assert_allclose(one.numpy(), other.numpy(), atol=1e-5 * scale)
 
 
-def refuse(optimizer, size=2, num_replicas=1):
-    slot_accumulation.check(optimizer, size, 6, num_replicas)
+def refuse(optimizer, size=2):
+    slot_accumulation.check(optimizer, size, 6)
 
 
 def test_what_cannot_accumulate_in_slots_is_refused():
@@ -208,8 +208,6 @@ def test_what_cannot_accumulate_in_slots_is_refused():
         refuse(keras.optimizers.Adam())
     with pytest.raises(ValueError, match="global_clipnorm needs the whole gradient"):
         refuse(adafactorw.AdaFactorW(global_clipnorm=1.0))
-    with pytest.raises(ValueError, match="several replicas cannot"):
-        refuse(ours, num_replicas=2)
     with pytest.raises(ValueError, match="microbatch size 3 has no halves"):
         refuse(ours, size=3)
     with pytest.raises(ValueError, match="'all' is none of none, paper, unbiased"):
