@@ -23,6 +23,7 @@ from basic_tf.training import contrastive_trainer
 from experiments.studies import fresh_process, page
 
 FULL, MICROBATCHED = "full", "microbatched"
+GLOBAL = "microbatched, batch norm global"
 VOCABULARY, LENGTH = 400, 16
 NUM_EXAMPLES = 2048
 
@@ -33,6 +34,7 @@ def main(output, quick):
     if not quick:
         configurations += [(MICROBATCHED, 128, size) for size in (16, 64)]
         configurations += [(MICROBATCHED, size, 32) for size in (512, 1024)]
+        configurations += [(GLOBAL, 128, 32)]
     names = ("mode", "batch_size", "microbatch_size", "image_size")
     image_size = 32 if quick else 64
     rows = [
@@ -52,7 +54,10 @@ def _measure(mode, batch_size, microbatch_size, image_size):
     model = zoo.build(configuration, VOCABULARY)
     size = 0 if mode == FULL else microbatch_size
     trainer = contrastive_trainer.ContrastiveTrainer(
-        model, microbatch_image=size, microbatch_text=size
+        model,
+        microbatch_image=size,
+        microbatch_text=size,
+        batch_norm="global" if mode == GLOBAL else "microbatch",
     )
     optimizer = adafactorw.AdaFactorW(1e-4)
     optimizer.build(trainer.trained_variables)
@@ -92,6 +97,13 @@ def _summary(rows):
             )
     largest = max(rows, key=lambda row: row["batch_size"])
     smallest = _find(rows, MICROBATCHED, 128, 32)
+    whole_norm = _find(rows, GLOBAL, 128, 32)
+    if whole_norm:
+        parts.append(
+            "With batch norm over the whole batch, 128 pairs take "
+            f"{whole_norm['cpu_seconds'] / smallest['cpu_seconds']:.1f} times the "
+            "processor time that they take with batch norm over each microbatch."
+        )
     ratio = largest["step_memory_mb"] / smallest["step_memory_mb"]
     parts.append(
         f"{largest['batch_size']} pairs take {ratio:.2f} times the memory of 128, both "
