@@ -81,7 +81,8 @@ class Trainer(keras.Model):
             self._means[name].update_state(value, tf.cast(finite, tf.float32))
         self.non_finite_steps.assign_add(tf.cast(~finite, tf.int32))
         results = {name: mean.result() for name, mean in self._means.items()}
-        results["non_finite_steps"] = self.non_finite_steps.value
+        count = tf.cast(self.non_finite_steps.value, tf.float32)  # as Keras averages
+        results["non_finite_steps"] = count
         if isinstance(
             tf.distribute.get_strategy(), tf.distribute.MultiWorkerMirroredStrategy
         ):  # where Keras averages over the first axis
