@@ -26,6 +26,7 @@ def tiny_config(data_dir):
             "accumulate": "buffer",
             "label_balance": 0.5,
             "optimizer": "adafactorw",
+            "optimizer_options": {},
             "max_non_finite_steps": 0,
             "rules": groups.ONE_RULE,
             "exclude_equal_captions": False,

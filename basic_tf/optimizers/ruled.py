@@ -16,7 +16,8 @@ class RuledOptimizer(keras.optimizers.Optimizer):
 
     Raises:
         ValueError: for Keras's options of the same purpose; when built, for a variable
-            that does not match exactly one rule, or is not trained by it.
+            that does not match exactly one rule, or is not trained by it, and for
+            clipping on several replicas, which Keras does to the share of each.
     """
 
     def __init__(self, learning_rate, decay=0.0, rules=groups.ONE_RULE, **kwargs):
@@ -34,6 +35,10 @@ class RuledOptimizer(keras.optimizers.Optimizer):
     def build(self, variables):
         if self.built:
             return
+        replicated = tf.distribute.get_strategy().num_replicas_in_sync > 1
+        for option in ("clipnorm", "global_clipnorm", "clipvalue"):
+            if replicated and getattr(self, option):
+                raise ValueError(f"{option} would clip each replica's share: leave it")
         rules = groups.match_rules(variables, self.rules)
         for variable, rule in zip(variables, rules, strict=True):
             if not rule.train:
@@ -58,6 +63,8 @@ class RuledOptimizer(keras.optimizers.Optimizer):
 
     def apply_if(self, condition, gradients, variables):
         """`apply` where a condition holds; else no weight, slot or iteration moves.
+
+        (Keras's own moving averages of the weights, `use_ema`, do.)
 
         Args:
             condition: bool scalar, the same on all replicas.

@@ -56,14 +56,18 @@ def restore(prefix, variables):
 
     Raises:
         ValueError: naming the variables that the checkpoint lacks or holds with another
-            shape; then nothing is set.
+            shape or dtype; then nothing is set.
     """
-    stored = tf.train.load_checkpoint(str(prefix)).get_variable_to_shape_map()
-    wrong = [
-        f"{name} {tuple(variable.shape)} (stored: {stored.get(_key(name))})"
-        for name, variable in variables.items()
-        if stored.get(_key(name)) != list(variable.shape)
-    ]
+    reader = tf.train.load_checkpoint(str(prefix))
+    shapes = reader.get_variable_to_shape_map()
+    dtypes = reader.get_variable_to_dtype_map()
+    wrong = []
+    for name, variable in variables.items():
+        there = shapes.get(_key(name)), dtypes.get(_key(name))
+        if there != (list(variable.shape), variable.dtype):
+            there = f"{there[0]} {there[1].name}" if there[1] else "none"
+            ours = f"{tuple(variable.shape)} {variable.dtype.name}"
+            wrong.append(f"{name} {ours} (stored: {there})")
     if wrong:
         raise ValueError(f"{prefix} does not fit this model: {', '.join(wrong)}")
     _checkpoint(variables).read(str(prefix)).expect_partial()

@@ -26,7 +26,7 @@ def encode(encoder, inputs, microbatch_size, step, replicas=ONE_REPLICA):
         ValueError: also for a batch norm with `renorm`, with a mask, or called twice.
     """
     batch = _Batch(encoder, inputs, microbatch_size, step, replicas)
-    if batch.num_everywhere == 1 or not batch.layers:
+    if batch.num_everywhere == 1 or not batch.layers or not encoder.is_trained:
         return microbatching.encode(encoder, inputs, microbatch_size, step, replicas)
     batch = batch.with_moments(batch.find_moments())
     return microbatching.Pass(batch.embed(), batch.backward)

@@ -13,7 +13,14 @@ from basic_tf import files
 from basic_tf.data import batches, sources
 from basic_tf.data import tokenizer as tokenizers
 from basic_tf.models import zoo
-from basic_tf.training import checkpoints, distribution, loaded_run, phases, run_log
+from basic_tf.training import (
+    checkpoints,
+    distribution,
+    loaded_run,
+    phase_optimizer,
+    phases,
+    run_log,
+)
 from basic_tf.training import workdir as workdirs
 
 
@@ -27,6 +34,7 @@ class RunState:
         total_step: steps done in the run.
         seconds: wall time of making the phases and of those steps.
         cpu_seconds: processor time of the same, all cores together.
+        num_replicas: that took these steps.
     """
 
     phase: int = 0
@@ -34,6 +42,7 @@ class RunState:
     total_step: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
+    num_replicas: int = 1
 
     @classmethod
     def names(cls):
@@ -95,12 +104,14 @@ def train(config, workdir):
     workdir.mkdir(parents=True, exist_ok=True)
     if not distribution.is_chief():
         distribution.wait_for_all()
-        _train_phases(config, workdir)
+        workdirs.check_shared(workdir)
+        _train_phases(config, workdir, *load_data(config, workdir))
         return
     with workdirs.exclusive(workdir):
         workdirs.claim(workdir, config)
-        distribution.wait_for_all()  # the others may read the folder now
-        _train_phases(config, workdir)
+        data = load_data(config, workdir)
+        distribution.wait_for_all()  # the others may read the folders now
+        _train_phases(config, workdir, *data)
 
 
 def _check(config):
@@ -119,11 +130,10 @@ def _check(config):
         if not value > 0:
             raise ValueError(f"{name} is {value} and must be more than 0")
     for name in config.phase_order:
-        phases.check_rates(name, config.phases[name])
+        phase_optimizer.check_rates(name, config.phases[name])
 
 
-def _train_phases(config, workdir):
-    examples, tokenizer = load_data(config, workdir)
+def _train_phases(config, workdir, examples, tokenizer):
     names = [examples.label_names[index] for index in sorted(set(examples.labels))]
     if distribution.is_chief():
         files.write_whole(workdir / "labels.json", json.dumps(names))
@@ -134,6 +144,7 @@ def _train_phases(config, workdir):
         phases.check_phase(name, config.phases[name], model, examples)
     prefix, stored = checkpoints.read(workdir / "checkpoints", RunState.names())
     state = RunState.from_stored(stored)
+    _announce_replicas(state, bool(prefix))
     log = run_log.RunLog(workdir, state, distribution.is_chief())
     phase = None
     if prefix:
@@ -164,6 +175,19 @@ def _train_phases(config, workdir):
         print(f"{workdir} is trained to its last step already")
 
 
+def _announce_replicas(state, resumes):
+    """Says when a run goes on with another number of replicas."""
+    num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
+    if resumes and state.num_replicas != num_replicas:
+        logging.warning(
+            "going on with %d replicas where there were %d: from here on microbatches "
+            "and random numbers are others than in one go",
+            num_replicas,
+            state.num_replicas,
+        )
+    state.num_replicas = num_replicas
+
+
 def _write_summary(workdir, phase, model):
     summary = run_log.summarize(workdir) | {
         "input_examples_per_second": input_examples_per_second(phase),
@@ -189,6 +213,7 @@ def input_examples_per_second(phase, seconds=3.0):
 
 def _run_phase(phase, config, workdir, state, log):
     def save():
+        _check_finite(phase.variables(), state, phase.name)
         _save(workdir, state, phase.variables())
 
     watch = run_log.StepWatch(
@@ -202,20 +227,24 @@ def _run_phase(phase, config, workdir, state, log):
             shuffle=False,  # the batches are shuffled already
             verbose=0,
         )
+        _check_finite(phase.variables(), state, phase.name)
     except FloatingPointError as error:
         newest = checkpoints.newest(workdir / "checkpoints") or "none"
         raise FloatingPointError(f"{error}; the last checkpoint is {newest}") from None
 
 
-def _save(workdir, state, variables):
+def _check_finite(variables, state, phase_name):
     for name, variable in variables.items():
         if variable.dtype.is_floating and not tf.reduce_all(
             tf.math.is_finite(variable)
         ):
             raise FloatingPointError(
-                f"{name} is not finite after step {state.step} (step "
-                f"{state.total_step} of the run)"
+                f"{name} is not finite after step {state.step} of phase {phase_name} "
+                f"(step {state.total_step} of the run)"
             )
+
+
+def _save(workdir, state, variables):
     with distribution.checkpoint_folder(workdir / "checkpoints") as folder:
         checkpoints.save(folder, state.total_step, variables | state.variables())
 

@@ -41,7 +41,7 @@ def encode(encoder, inputs, microbatch_size, step, replicas=ONE_REPLICA):
 
     Args:
         encoder: `StatelessEncoder`.
-        inputs: `[B, ...]` of this replica alone; with microbatches, of a static shape.
+        inputs: `[B, ...]` of this replica alone, with a static B.
         microbatch_size: M, a divisor of B; 0 for B.
         step: optimizer steps done so far, int scalar.
         replicas: `Replicas` that take the step together.
@@ -49,7 +49,8 @@ def encode(encoder, inputs, microbatch_size, step, replicas=ONE_REPLICA):
     Returns:
         `Pass`. Gradients are this replica's share, which sum to the whole ones.
         Statistics average over the microbatches of all replicas: the moving averages
-        take one step towards the mean of the microbatches' own.
+        take one step towards the mean of the microbatches' own. (Ours: a step each
+        would make what they remember depend on the size of the microbatches.)
 
     Raises:
         ValueError: for a size that does not divide B, or a weight without gradient.
@@ -106,11 +107,9 @@ class Batch:
         self.batch_size = inputs.shape[0]
         self.microbatch_size = microbatch_size or self.batch_size
         self.num_microbatches = 1
+        if self.batch_size is None:
+            raise ValueError("a step needs a batch of a static size: drop a remainder")
         if microbatch_size:
-            if self.batch_size is None:
-                raise ValueError(
-                    "microbatches need a batch of a static size: drop the remainder"
-                )
             check_size("microbatch size", microbatch_size, self.batch_size)
             self.num_microbatches = self.batch_size // microbatch_size
         self.step, self.replicas = step, replicas
@@ -247,13 +246,14 @@ def add(sums, parts):
     return [a + b for a, b in zip(sums, parts, strict=True)]
 
 
-def check_size(name, microbatch_size, batch_size):
+def check_size(name, microbatch_size, batch_size, of=""):
     """Refuses a microbatch that does not divide its batch.
 
     Args:
         name: what to call the size in the message.
         microbatch_size: M; 0 stands for the batch size.
         batch_size: B.
+        of: whose batch that is, for the message.
 
     Raises:
         ValueError: naming the nearest sizes that would do.
@@ -263,6 +263,6 @@ def check_size(name, microbatch_size, batch_size):
         return
     nearest = sorted(divisors, key=lambda d: abs(d - microbatch_size))[:3]
     raise ValueError(
-        f"{name} {microbatch_size} does not divide batch size {batch_size}; "
+        f"{name} {microbatch_size} does not divide batch size {batch_size}{of}; "
         f"use one of {', '.join(map(str, sorted(nearest)))}"
     )

@@ -8,7 +8,6 @@
 
 import dataclasses
 import functools
-import math
 from collections.abc import Callable
 
 import keras
@@ -18,15 +17,14 @@ from absl import logging
 
 from basic_tf.data import batches
 from basic_tf.evaluation import features
-from basic_tf.optimizers import schedules
-from basic_tf.optimizers.adafactorw import AdaFactorW
-from basic_tf.optimizers.adamw import AdamW
-from basic_tf.optimizers.lars import LARS
-from basic_tf.training import distribution, microbatching, slot_accumulation
+from basic_tf.training import (
+    distribution,
+    microbatching,
+    phase_optimizer,
+    slot_accumulation,
+)
 from basic_tf.training.contrastive_trainer import ContrastiveTrainer, is_dense
 from basic_tf.training.supervised_trainer import SupervisedTrainer
-
-OPTIMIZERS = {"adafactorw": AdaFactorW, "adamw": AdamW, "lars": LARS}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,35 +66,6 @@ class Phase:
         }
 
 
-def check_rates(name, config):
-    """Refuses rates that cannot train, which needs neither data nor model.
-
-    Args:
-        name: name of the phase.
-        config: see `make_phase`.
-
-    Raises:
-        ValueError: naming the phase and the field.
-    """
-    if not 0 <= config.min_learning_rate <= config.learning_rate < math.inf:
-        raise ValueError(
-            f"phase {name}: min_learning_rate {config.min_learning_rate} must be at "
-            f"least 0 and at most learning_rate {config.learning_rate}, a number"
-        )
-    for field in ("weight_decay", "max_non_finite_steps"):
-        if not 0 <= config[field] < math.inf:
-            raise ValueError(
-                f"phase {name}: {field} {config[field]} must be at least 0"
-            )
-    try:
-        if config.optimizer not in OPTIMIZERS:
-            known = ", ".join(OPTIMIZERS)
-            raise ValueError(f"optimizer {config.optimizer!r} is none of {known}")
-        _learning_rate_schedule(config)
-    except ValueError as error:
-        raise ValueError(f"phase {name}: {error}") from None
-
-
 def check_phase(name, config, model, examples):
     """Refuses what would stop a phase later, when those before it have trained.
 
@@ -109,7 +78,7 @@ def check_phase(name, config, model, examples):
     Raises:
         ValueError: naming the phase, what is wrong, and what would do.
     """
-    check_rates(name, config)
+    phase_optimizer.check_rates(name, config)
     try:
         if config.kind not in _KINDS:
             raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
@@ -138,18 +107,27 @@ def _check_microbatches(config):
             "replicas"
         )
     of_replica = config.batch_size // num_replicas
+    of = f" of each of {num_replicas} replicas" if num_replicas > 1 else ""
     for field in ("microbatch_image", "microbatch_text"):
         if field in config:
-            microbatching.check_size(field, config[field], of_replica)
-            if config.get("accumulate") == "slots":
-                slot_accumulation.check(
-                    _make_optimizer(config), config[field], of_replica
-                )
-    if config.get("accumulate") == "slots" and config.max_non_finite_steps:
+            microbatching.check_size(field, config[field], of_replica, of)
+    if config.get("accumulate") == "slots":
+        _check_slots(config, of_replica)
+
+
+def _check_slots(config, of_replica):
+    if config.kind == "supervised":
+        raise ValueError("accumulate slots is for contrastive phases")
+    if isinstance(tf.distribute.get_strategy(), tf.distribute.TPUStrategy):
+        raise ValueError("accumulate slots does not run on a TPU yet; use buffer")
+    if config.max_non_finite_steps:
         raise ValueError(
             f"max_non_finite_steps {config.max_non_finite_steps} must be 0 with "
             "accumulate slots, which take a gradient before its end is known"
         )
+    optimizer = phase_optimizer.make_optimizer(config)
+    for field in ("microbatch_image", "microbatch_text"):
+        slot_accumulation.check(optimizer, config[field], of_replica)
 
 
 def make_phase(name, config, model, examples, tokenizer, image_size, seed):
@@ -159,9 +137,10 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
         name: name of the phase.
         config: its configuration: `kind`, `steps`, `batch_size`, `learning_rate`,
             `min_learning_rate`, `warmup_steps`, `schedule`, `weight_decay`,
-            `augmentation`, `microbatch_image`, `batch_norm`, `optimizer`, `rules`,
-            `max_non_finite_steps`; for `supervised` also `label_balance`, for
-            `contrastive` `microbatch_text`, `accumulate` and `exclude_equal_captions`.
+            `augmentation`, `microbatch_image`, `batch_norm`, `optimizer`,
+            `optimizer_options`, `rules`, `max_non_finite_steps`; for `supervised` also
+            `label_balance`, for `contrastive` `microbatch_text`, `accumulate` and
+            `exclude_equal_captions`.
         model: `DualEncoder`.
         examples: `sources.Examples` to train on.
         tokenizer: `Tokenizer`.
@@ -178,31 +157,14 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     trainer, fields = _KINDS[config.kind](
         config, model, examples, tokenizer, image_size, seed
     )
-    optimizer = _make_optimizer(config)
+    optimizer = phase_optimizer.make_optimizer(config)
     optimizer.build(trainer.trained_variables)
     # XLA is slower than TensorFlow's own kernels on CPUs and compiles for minutes.
     trainer.compile(optimizer=optimizer, jit_compile=False)
 
-    def make_parts(first_step, last_step, num_parts, own_parts):
-        indices_by_step = batches.shuffled_indices(
-            len(examples),
-            config.batch_size,
-            first_step,
-            last_step,
-            seed,
-            num_parts,
-            own_parts,
-        )
-        images = None
-        if "image_embedding" not in fields:
-            images = batches.training_images(
-                examples,
-                image_size,
-                indices_by_step,
-                seed,
-                config.augmentation.to_dict(),
-            )
-        return batches.training_batches(indices_by_step, fields, images)
+    make_parts = functools.partial(
+        _make_parts, config, examples, fields, image_size, seed
+    )
 
     def make_batches(first_step, last_step):
         make = functools.partial(make_parts, first_step, last_step)
@@ -218,26 +180,23 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     )
 
 
-def _make_optimizer(config):
-    options = {}
-    if config.optimizer == "adafactorw":  # the others' is float32
-        options["momentum_dtype"] = distribution.momentum_dtype()
-    return OPTIMIZERS[config.optimizer](
-        _learning_rate_schedule(config),
-        decay=config.weight_decay,
-        rules=config.rules,
-        **options,
+def _make_parts(
+    config, examples, fields, image_size, seed, first_step, last_step, *parts
+):
+    """See `distribution.distribute_batches`, of the batches of some steps."""
+    indices_by_step = batches.shuffled_indices(
+        len(examples), config.batch_size, first_step, last_step, seed, *parts
     )
-
-
-def _learning_rate_schedule(config):
-    return schedules.make_schedule(
-        config.schedule,
-        config.learning_rate,
-        config.steps,
-        config.warmup_steps,
-        config.min_learning_rate,
-    )
+    images = None
+    if "image_embedding" not in fields:
+        images = batches.training_images(
+            examples,
+            image_size,
+            indices_by_step,
+            seed,
+            config.augmentation.to_dict(),
+        )
+    return batches.training_batches(indices_by_step, fields, images)
 
 
 def _supervised(config, model, examples, tokenizer, image_size, seed):

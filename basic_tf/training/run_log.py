@@ -86,6 +86,8 @@ class StepWatch(keras.callbacks.Callback):
         self._start = clock()
         state = self.log.state
         self._last_row = {
+            "step": state.step,
+            "non_finite_steps": int(self.phase.trainer.non_finite_steps.value),
             "examples": state.step * self.phase.batch_size,
             "seconds": state.seconds,
         }
@@ -105,6 +107,9 @@ class StepWatch(keras.callbacks.Callback):
             )
         is_last = state.step == phase.steps
         if is_last or state.step % self.log_every == 0:
+            steps = state.step - self._last_row["step"]
+            if count - self._last_row["non_finite_steps"] == steps:
+                logs = {"non_finite_steps": count}  # there is nothing to average
             row = self.log.write(phase, logs)
             print(self._progress(row), flush=True)
             self.model.reset_metrics()
@@ -120,7 +125,9 @@ class StepWatch(keras.callbacks.Callback):
             (self.phase.steps - row["step"]) * self.phase.batch_size / max(rate, 1e-9)
         )
         metrics = "  ".join(
-            f"{name} {row[name]:.4f}" for name in self.phase.trainer.metric_names
+            f"{name} {row[name]:.4f}"
+            for name in self.phase.trainer.metric_names
+            if name in row
         )
         skipped = int(row["non_finite_steps"])
         return (

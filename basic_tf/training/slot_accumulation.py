@@ -1,7 +1,7 @@
 """Microbatch gradients straight into the optimizer's moments, without a buffer.
 
-BASIC section 4. With gradients `c_1 .. c_K` of the microbatches, whose sum is that of
-the batch, `g`:
+BASIC section 4. With gradients `c_1 .. c_K` of all microbatches of all replicas, whose
+sum is that of the batch, `g`:
 
 - The first moment `b1 m + (1 - b1) g` adds up one microbatch at a time, exactly. What a
   bfloat16 slot cannot hold of it is carried beside it, in bfloat16, to the end of the
@@ -9,12 +9,13 @@ the batch, `g`:
 - The second moment needs `g^2`, and `g^2 = K sum(c_i^2) - K^2 Var[c]`. The variance is
   estimated from the two halves `c_i = h + h'` of each microbatch: `E[(h - h')^2]` is
   `Var[c_i]`, for halves drawn at random that do not act on each other. (Under
-  batch-norm statistics of their microbatch they do.) It is linear in squares, so that
+  batch-norm statistics of their microbatch they do.) The paper takes replicas in place
+  of halves, which needs the sum over replicas of every microbatch's gradient; a loop of
+  `tf.distribute` cannot have it. The estimate is linear in squares, so that
   AdaFactor's row and column means take it. For finite K, (1 - 1/K) of it is unbiased
   (ours; "paper" subtracts all of it).
-- Of R replicas each adds its own microbatches up, all `K R` of which are microbatches
-  of the batch; collectives have no place in the loop, so that first moments meet at its
-  end, as the mean of all copies of a slot, and mean squares as sums.
+- Each replica adds its own microbatches up. At the end of the loop first moments meet
+  as the mean of all copies of a slot, mean squares as sums.
 - A single estimate may be negative. So it is its average that is bounded: from below,
   by the part of `sum(c_i^2)`, which a step adds to it at least (ours).
 
@@ -96,6 +97,32 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
     factor = correction_factor(correction, count)
     slots = [optimizer.slots(weight) for weight in batch.encoder.weights]
 
+    zeros = [tuple(tf.zeros(m.shape) for m in moments) for _, moments in slots]
+    remainders, squares, spreads, statistics = slices.repeat(
+        batch.num_microbatches,
+        _add_microbatch(batch, by_embeddings, optimizer, slots, factor),
+        [decay_slot(momentum, optimizer.beta_1) for momentum, _ in slots],
+        zeros,
+        zeros,
+        batch.start(),
+    )
+    remainders = _over_replicas(
+        batch.replicas, [momentum for momentum, _ in slots], remainders
+    )
+    squares, spreads = batch.replicas.total((squares, spreads))
+    second_moments = [
+        second_moments_after(
+            optimizer, [m.value for m in moments], of_weight, spread, count, factor
+        )
+        for (_, moments), of_weight, spread in zip(slots, squares, spreads, strict=True)
+    ]
+    return remainders, second_moments, batch.over_replicas(statistics)
+
+
+def _add_microbatch(batch, by_embeddings, optimizer, slots, factor):
+    """The body of the loop over microbatches."""
+    part = batch.replicas.count * (1 - optimizer.beta_1)
+
     def body(index, remainders, squares, spreads, statistics):
         with microbatching.watching(batch.weights, persistent=True) as tape:
             embeddings, after = batch.forward(index)
@@ -104,7 +131,6 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
                 signed = embeddings * _signs(batch.microbatch_size)
                 contrast = batch.product(signed, by_embeddings, index)
         gradients = batch.gradients(tape, value)
-        part = batch.replicas.count * (1 - optimizer.beta_1)
         remainders, squares = _one_by_one(
             lambda slot, remainder, totals, gradient: (
                 add_to_slot(slot[0], remainder, part * gradient),
@@ -123,26 +149,7 @@ def accumulate(batch, by_embeddings, optimizer, correction="unbiased"):
         statistics = microbatching.add(statistics, batch.moves(after))
         return index + 1, remainders, squares, spreads, statistics
 
-    zeros = [tuple(tf.zeros(m.shape) for m in moments) for _, moments in slots]
-    remainders, squares, spreads, statistics = slices.repeat(
-        batch.num_microbatches,
-        body,
-        [decay_slot(momentum, optimizer.beta_1) for momentum, _ in slots],
-        zeros,
-        zeros,
-        batch.start(),
-    )
-    remainders = _over_replicas(
-        batch.replicas, [momentum for momentum, _ in slots], remainders
-    )
-    squares, spreads = batch.replicas.total((squares, spreads))
-    second_moments = [
-        second_moments_after(
-            optimizer, [m.value for m in moments], of_weight, spread, count, factor
-        )
-        for (_, moments), of_weight, spread in zip(slots, squares, spreads, strict=True)
-    ]
-    return remainders, second_moments, batch.over_replicas(statistics)
+    return body
 
 
 def _over_replicas(replicas, momentums, remainders):
@@ -167,8 +174,10 @@ def put(gradients, variables, optimizer, replicas=ONE_REPLICA):
     """Whole gradients into the slots of the optimizer; as `accumulate` without it.
 
     Args:
-        gradients: this replica's share of them.
-        variables, optimizer, replicas: as elsewhere.
+        gradients: this replica's share of them, one a variable.
+        variables: Keras variables.
+        optimizer: `MomentOptimizer`, built.
+        replicas: `Replicas` that take the step together.
 
     Returns:
         `(remainders, second_moments)` of the variables.
@@ -192,7 +201,7 @@ def second_moments_after(optimizer, moments, squares, spreads, count, factor):
         moments: its second moments before.
         squares: sums over microbatches of the mean squares of `c_i`.
         spreads: the same of `h - h'`.
-        count: K.
+        count: K, of all replicas together.
         factor: see `correction_factor`.
     """
     estimates = [

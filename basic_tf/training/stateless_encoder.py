@@ -20,8 +20,8 @@ class StatelessEncoder:
         encode: `(inputs, training) -> [M, D]` float32, through `encoder`.
         encoder: built Keras model. `statistics` are its weights that no gradient
             trains.
-        weights: variables that `encode` reads and that are trained; without any, the
-            encoder runs as in inference.
+        weights: variables that `encode` reads and that are trained; without one of the
+            encoder's own, that runs as in inference.
         seed: int.
         batch_norm: "microbatch" normalises a microbatch with its own statistics;
             "frozen" with the moving averages, which stay; "global" with those of the
@@ -39,6 +39,8 @@ class StatelessEncoder:
         self._encode = encode
         self._name = encoder.name
         self.weights = list(weights)
+        own = {id(variable) for variable in encoder.trainable_variables}
+        self.is_trained = any(id(variable) in own for variable in self.weights)
         self.batch_norm = batch_norm
         self._seed = seed
         of_weights = {id(variable) for variable in encoder.non_trainable_weights}
@@ -51,10 +53,6 @@ class StatelessEncoder:
             for layer in encoder._flatten_layers()
             if isinstance(layer, keras.layers.BatchNormalization)
         ]
-
-    @property
-    def is_trained(self):
-        return bool(self.weights)
 
     def values(self):
         """Current values of the weights and of the statistics, two lists."""

@@ -100,8 +100,11 @@ def trained_by(variables, rules):
 
 
 def all_finite(tensors):
-    """Whether no value on any replica is infinite or NaN, bool scalar."""
-    finite = [tf.reduce_all(tf.math.is_finite(tensor)) for tensor in tensors]
+    """Whether every value on every replica has a finite square, bool scalar.
+
+    Optimizers square gradients.
+    """
+    finite = [tf.reduce_all(tf.math.is_finite(tf.square(t))) for t in tensors]
     bad = tf.cast(~tf.reduce_all(finite), tf.float32)
     return tf.equal(replicas.current().total(bad), 0.0)
 

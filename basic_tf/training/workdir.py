@@ -68,6 +68,18 @@ def claim(workdir, config):
         )
 
 
+def check_shared(workdir):
+    """For processes beside the chief, which has claimed the folder.
+
+    Raises:
+        ValueError: if they see another folder than it.
+    """
+    if not _is_run(workdir / "config.json"):
+        raise ValueError(
+            f"{workdir} is not that of the chief; all machines must share one"
+        )
+
+
 def _is_run(path):
     """Whether a file is the configuration of a run."""
     try:

@@ -69,6 +69,7 @@ def _phases(size):
     )
     every = {
         "optimizer": "adafactorw",
+        "optimizer_options": {},
         "rules": groups.ONE_RULE,
         "microbatch_image": _MICROBATCH,
         "max_non_finite_steps": 0,

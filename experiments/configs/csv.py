@@ -45,6 +45,7 @@ def get_config(argument=""):
             "weight_decay": 0.01,
             "augmentation": {"max_zoom": 0.1, "max_shift": 0.05},
             "optimizer": "adafactorw",
+            "optimizer_options": {},
             "rules": groups.ONE_RULE,
             "microbatch_image": 0,
             "max_non_finite_steps": 0,

@@ -48,7 +48,7 @@ def get_config(argument="nano"):
 def _three_phases():
     return {
         "pretrain": _phase(
-            "supervised", steps=1300, batch_size=128, learning_rate=6e-3
+            "supervised", steps=1250, batch_size=128, learning_rate=6e-3
         ),
         "text": _phase(
             "contrastive",
@@ -65,7 +65,7 @@ def _three_phases():
         ),
         "joint": _phase(
             "contrastive",
-            steps=12,
+            steps=8,
             batch_size=1024,
             learning_rate=4e-4,
             min_learning_rate=2e-5,
@@ -109,6 +109,7 @@ def _phase(
         "weight_decay": 0.01,
         "augmentation": dict(augmentation),  # of this phase alone
         "optimizer": "adafactorw",
+        "optimizer_options": {},
         "rules": rules,
         "microbatch_image": microbatch,
         "max_non_finite_steps": 0,  # the first one stops the run

@@ -23,31 +23,33 @@ from basic_tf.training import contrastive_trainer
 from experiments.studies import fresh_process, page
 
 FULL, MICROBATCHED = "full", "microbatched"
-GLOBAL = "microbatched, batch norm global"
 VOCABULARY, LENGTH = 400, 16
 NUM_EXAMPLES = 2048
 
 
 def main(output, quick):
-    configurations = [(FULL, 128, 128), (MICROBATCHED, 128, 32)]
-    configurations += [(FULL, 256, 256), (MICROBATCHED, 256, 32)]
+    rows = [_row(FULL, 128, 128), _row(MICROBATCHED, 128, 32)]
+    rows += [_row(FULL, 256, 256), _row(MICROBATCHED, 256, 32)]
     if not quick:
-        configurations += [(MICROBATCHED, 128, size) for size in (16, 64)]
-        configurations += [(MICROBATCHED, size, 32) for size in (512, 1024)]
-        configurations += [(GLOBAL, 128, 32)]
-    names = ("mode", "batch_size", "microbatch_size", "image_size")
-    image_size = 32 if quick else 64
-    rows = [
-        fresh_process.measure(
-            dict(zip(names, (*configuration, image_size), strict=True))
-        )
-        for configuration in configurations
-    ]
+        rows += [_row(MICROBATCHED, 128, size) for size in (16, 64)]
+        rows += [_row(MICROBATCHED, size, 32) for size in (512, 1024)]
+        rows.append(_row(MICROBATCHED, 128, 32, "global"))
+    image_size = {"image_size": 32 if quick else 64}
+    rows = [fresh_process.measure(row | image_size) for row in rows]
     page.write(output, "Microbatches", _summary(rows), rows, [_plot(rows)])
     print(_summary(rows))
 
 
-def _measure(mode, batch_size, microbatch_size, image_size):
+def _row(mode, batch_size, microbatch_size, batch_norm="microbatch"):
+    return {
+        "mode": mode,
+        "batch_size": batch_size,
+        "microbatch_size": microbatch_size,
+        "batch_norm": batch_norm,
+    }
+
+
+def _measure(mode, batch_size, microbatch_size, batch_norm, image_size):
     keras.utils.set_random_seed(0)
     configuration = zoo.configuration("basic_nano")
     configuration["image_encoder"]["image_size"] = image_size
@@ -57,7 +59,7 @@ def _measure(mode, batch_size, microbatch_size, image_size):
         model,
         microbatch_image=size,
         microbatch_text=size,
-        batch_norm="global" if mode == GLOBAL else "microbatch",
+        batch_norm=batch_norm,
     )
     optimizer = adafactorw.AdaFactorW(1e-4)
     optimizer.build(trainer.trained_variables)
@@ -76,10 +78,9 @@ def _measure(mode, batch_size, microbatch_size, image_size):
     return fresh_process.time_and_memory(step, (batch,), repetitions)
 
 
-def _find(rows, mode, batch_size, microbatch_size):
-    wanted = (mode, batch_size, microbatch_size)
+def _find(rows, *wanted):
     for row in rows:
-        if (row["mode"], row["batch_size"], row["microbatch_size"]) == wanted:
+        if row.items() >= _row(*wanted).items():
             return row
 
 
@@ -95,9 +96,10 @@ def _summary(rows):
                 f"time) and {other['step_memory_mb']} in place of "
                 f"{row['step_memory_mb']} MB."
             )
-    largest = max(rows, key=lambda row: row["batch_size"])
+    largest_batch_size = max(row["batch_size"] for row in rows)
+    largest = _find(rows, MICROBATCHED, largest_batch_size, 32)
     smallest = _find(rows, MICROBATCHED, 128, 32)
-    whole_norm = _find(rows, GLOBAL, 128, 32)
+    whole_norm = _find(rows, MICROBATCHED, 128, 32, "global")
     if whole_norm:
         parts.append(
             "With batch norm over the whole batch, 128 pairs take "
@@ -124,7 +126,9 @@ def _plot(rows):
             chosen = [
                 row
                 for row in rows
-                if row["mode"] == mode and row["microbatch_size"] in sizes
+                if row["mode"] == mode
+                and row["microbatch_size"] in sizes
+                and row["batch_norm"] == "microbatch"
             ]
             batch_sizes = [row["batch_size"] for row in chosen]
             axes.loglog(batch_sizes, [row[field] for row in chosen], "o-", label=mode)

@@ -4,7 +4,8 @@ Trains `basic_nano` on glyphs with whole gradients, batch norm at its first stat
 and the log-scale fixed, and at every step forms, from the gradients of the step's
 microbatches, the second moments that slot accumulation would keep. `replicas` is R, the
 parts of a microbatch whose spread the variance is estimated from; 1 stands for the two
-halves that a single device takes.
+halves that `slot_accumulation` takes on any number of devices. What a step saves, in
+every row of the table, is measured on another, larger encoder.
 
 Example:
   python -m experiments.studies.slot_accumulation --output runs/slots --quick
@@ -50,6 +51,12 @@ def main(output, quick):
         for dtype in (("float32",) if quick else ("float32", "bfloat16"))
         for mode in (BUFFER, SLOTS)
     ]
+    saved = {
+        f"saved_mb_{buffer['momentum_dtype']}": buffer["step_memory_mb"]
+        - slots["step_memory_mb"]
+        for buffer, slots in zip(memory[::2], memory[1::2], strict=True)
+    }
+    rows = [row | saved | {"weights_mb": memory[0]["weights_mb"]} for row in rows]
     summary = _summary(rows, memory)
     page.write(output, "Slot accumulation", summary, rows, [_plot(rows)])
     text = json.dumps(memory, indent=2)

@@ -3,7 +3,7 @@
 import pytest
 
 from basic_tf.models import zoo
-from basic_tf.training import phases
+from basic_tf.training import phase_optimizer
 from experiments.configs import basic, csv, glyphs
 
 # BASIC Table 6: batch size, steps, warm-up, learning rates, schedule, weight decay.
@@ -33,7 +33,7 @@ def test_the_scaled_variant_is_small_and_its_phases_can_train(size):
     model = zoo.build(config.model.to_dict(), config.tokenizer.vocabulary_size)
     assert model.image_encoder.count_params() < 10e6
     for name, phase in config.phases.items():
-        phases.check_rates(name, phase)
+        phase_optimizer.check_rates(name, phase)
         assert phase.batch_size <= 1024 and phase.steps <= 1200
         assert phase.batch_size % phase.microbatch_image == 0
 

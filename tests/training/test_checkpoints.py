@@ -59,5 +59,15 @@ def test_another_shape_or_a_missing_name_is_refused_whole(tmp_path):
     assert float(wanted["state/step"]) == 5.0
 
 
+def test_another_dtype_is_refused(tmp_path):
+    checkpoints.save(tmp_path, 1, make_variables(1.0))
+    wanted = make_variables(5.0) | {"model/a/bfloat": tf.Variable([5.0])}
+    prefix, _ = checkpoints.read(tmp_path, ())
+    message = r"model/a/bfloat \(1,\) float32 \(stored: \[1\] bfloat16\)"
+    with pytest.raises(ValueError, match=message):
+        checkpoints.restore(prefix, wanted)
+    assert float(wanted["state/step"]) == 5.0
+
+
 def test_an_empty_folder_has_no_checkpoint(tmp_path):
     assert checkpoints.read(tmp_path, ["x"]) == (None, {})

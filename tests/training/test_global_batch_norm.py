@@ -35,6 +35,16 @@ def test_the_step_is_that_of_the_batch_in_one_piece(sizes):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
+def test_an_encoder_that_nothing_trains_runs_as_in_inference():
+    model = small_encoders.build()
+    images, _ = make_batch(8)
+    encoder = stateless_encoder.StatelessEncoder(
+        model.encode_image, model.image_encoder, [], batch_norm="global"
+    )
+    embeddings = global_batch_norm.encode(encoder, images, 2, 0).embeddings
+    np.testing.assert_allclose(embeddings, model.encode_image(images), rtol=1e-5)
+
+
 def test_microbatches_of_their_own_statistics_take_another_step():
     keras.utils.set_random_seed(0)
     model = small_encoders.build()

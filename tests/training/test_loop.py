@@ -158,12 +158,35 @@ def test_a_step_that_is_not_finite_is_skipped_and_counted(
     assert summary["phases"]["pretrain"]["non_finite_steps"] == 1
 
 
+def test_a_row_of_skipped_steps_alone_has_no_metrics(finished, tmp_path, monkeypatch):
+    classify = supervised_trainer._classify
+    monkeypatch.setattr(
+        supervised_trainer,
+        "_classify",
+        lambda *args: (np.nan * classify(*args)[0], classify(*args)[1]),
+    )
+    config = tiny_run.tiny_config(finished[0])
+    config.phase_order = ("pretrain",)
+    config.phases.pretrain.max_non_finite_steps = 6
+    loop.train(config, tmp_path)
+    for row in run_log.read_rows(tmp_path):
+        assert row["non_finite_steps"] == row["step"]
+        assert "loss" not in row and "accuracy" not in row
+
+
+def test_another_number_of_replicas_is_announced(caplog):
+    state = loop.RunState(num_replicas=4)
+    loop._announce_replicas(state, resumes=True)
+    assert "going on with 1 replicas where there were 4" in caplog.text
+    assert state.num_replicas == 1
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_weights_that_are_not_finite_are_never_saved(tmp_path, value):
+def test_weights_that_are_not_finite_are_named(value):
     variables = {"model/good": tf.Variable([1.0]), "model/bad": tf.Variable([1, value])}
-    with pytest.raises(FloatingPointError, match="model/bad is not finite after step"):
-        loop._save(tmp_path, loop.RunState(), variables)
-    assert not (tmp_path / "checkpoints").exists()
+    message = "model/bad is not finite after step 0 of phase joint"
+    with pytest.raises(FloatingPointError, match=message):
+        loop._check_finite(variables, loop.RunState(), "joint")
 
 
 @pytest.mark.parametrize("order", [(), ("pretrain", "pretrain")])

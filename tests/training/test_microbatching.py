@@ -137,6 +137,15 @@ def test_the_log_scale_counts_once_and_not_once_a_microbatch(model):
     *_, ours = microbatched(model, batch, (3, 3), batch_norm="frozen")[1]
     *_, once = tape_over_the_batch(model, batch)[1]
     np.testing.assert_allclose(ours, once, rtol=1e-5)
+    images, texts = model.encode_image(batch[0]), model.encode_text(batch[1])
+    theirs = 0.0
+    for _ in range(4):  # microbatches of 3
+        with tf.GradientTape() as tape:
+            scale = model.log_scale.value
+            tape.watch(scale)
+            loss, _ = losses.contrastive_loss(images, texts, tf.identity(scale))
+        theirs += tape.gradient(loss, scale)
+    np.testing.assert_allclose(theirs, 4 * once, rtol=1e-5)
 
 
 @pytest.mark.parametrize("sizes", [(2, 4), (4, 1)])
@@ -212,7 +221,7 @@ def test_frozen_batch_norm_keeps_every_bit_of_its_averages(model, size):
 def test_microbatches_of_a_batch_of_unknown_size_are_refused(model):
     encoder, _ = stateless(model)
     step = tf.function(lambda images: microbatching.encode(encoder, images, 2, 0))
-    with pytest.raises(ValueError, match="of a static size: drop the remainder"):
+    with pytest.raises(ValueError, match="of a static size: drop a remainder"):
         step.get_concrete_function(tf.TensorSpec((None, 8, 8, 3)))
 
 

@@ -63,3 +63,10 @@ def test_microbatches_that_do_not_divide_the_batch_are_refused(tmp_path):
         match="phase first: microbatch_text 5 does not divide batch size 16; use one",
     ):
         make(config, sources.Examples([b""] * 16, [""] * 16))
+
+
+def test_slots_in_a_supervised_phase_are_refused(tmp_path):
+    config = tiny_run.tiny_config(tmp_path).phases.pretrain
+    config.accumulate = "slots"
+    with pytest.raises(ValueError, match="accumulate slots is for contrastive phases"):
+        make(config, sources.Examples([b""] * 16, [""] * 16))

@@ -52,3 +52,22 @@ def test_a_rule_freezes_a_part_of_the_encoder(model):
         if (before[variable.path] != variable.numpy()).any()
     }
     assert moved and not any("/stage1" in path for path in moved)
+
+
+def test_a_classifier_alone_leaves_every_variable_of_the_encoder(model):
+    rules = (("/image_encoder/", {"train": False}), ("classifier", {}))
+    ours = supervised_trainer.SupervisedTrainer(model, 4, rules)
+    before = [v.numpy() for v in model.image_encoder.variables]
+    kernel = ours.classifier.kernel.numpy()
+    images = make_batch()["image"]
+    logits = ours(images, training=False)
+    labels = tf.eye(6)[:, :4]
+    fit_one_step(ours, {"image": images, "labels": labels}, 0.1)
+    for variable, old in zip(model.image_encoder.variables, before, strict=True):
+        np.testing.assert_array_equal(variable, old, err_msg=variable.path)
+    # Features times (softmax - label), of the rows that have one.
+    features = model.image_encoder(images, training=False)
+    slopes = (tf.nn.softmax(logits)[:4] - labels[:4]) / 6
+    gradient = tf.matmul(features[:4], slopes, transpose_a=True)
+    expected = kernel - 0.1 * gradient
+    np.testing.assert_allclose(ours.classifier.kernel, expected, atol=1e-5)

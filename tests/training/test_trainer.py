@@ -24,7 +24,8 @@ class Means(trainer.Trainer):
         self._encode("encoder", batch, 2, self.note, loss="ours")
         self.optimizer.iterations.assign_add(1)
         mean = tf.reduce_mean(batch)
-        return self._report({"loss": mean, "square": mean**2})
+        finite = tf.math.is_finite(mean)
+        return self._report({"loss": mean, "square": mean**2}, finite)
 
     def note(self, *arguments, replicas, loss):
         self.steps.append((*arguments[:1], int(arguments[3]), replicas.count, loss))
@@ -70,10 +71,25 @@ def test_those_that_the_rules_train_keep_their_order():
     ]
 
 
-def test_values_for_other_variables_are_refused():
-    variables = [tf.Variable([1.0, 2.0]), tf.Variable(3)]
-    trainer.assign(variables, [[5.0, 6.0], 7])
-    np.testing.assert_array_equal(variables[0], [5, 6])
-    assert int(variables[1]) == 7
+@pytest.mark.parametrize("condition", [True, False])
+def test_variables_take_their_values_where_a_condition_holds(condition):
+    variables = [keras.Variable([1.0, 2.0]), keras.Variable(3, dtype="int32")]
+    trainer.assign_if(tf.constant(condition), variables, [[5.0, 6.0], 7])
+    expected = ([5, 6], 7) if condition else ([1, 2], 3)
+    for variable, value in zip(variables, expected, strict=True):
+        np.testing.assert_array_equal(variable, value)
     with pytest.raises(ValueError, match="shorter than argument 1"):
-        trainer.assign(variables, [[0.0, 0.0]])
+        trainer.assign_if(tf.constant(condition), variables, [[0.0, 0.0]])
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf, 2e19])
+def test_a_value_without_a_finite_square_is_found(value):
+    good = tf.constant([[1.0, -1e18], [0.0, 3.0]])
+    assert trainer.all_finite([good, tf.constant(0.0)])
+    assert not trainer.all_finite([good, tf.constant([1.0, value])])
+
+
+def test_batches_that_are_not_finite_are_left_out_of_the_means():
+    _, fitted = fit(np.float32([[1, 2], [np.nan, 1]]))
+    np.testing.assert_allclose(fitted.history["loss"], [1.5])
+    assert fitted.history["non_finite_steps"] == [1.0]

@@ -1,0 +1,69 @@
+"""What studies say and draw of made-up tables, the quick ones and the whole ones."""
+
+import pytest
+
+from experiments.studies import micro_batching, streaming_loss
+
+
+def micro_batching_rows(quick):
+    mode, whole = micro_batching.MICROBATCHED, micro_batching.FULL
+    rows = [(whole, 128, 128), (mode, 128, 32), (whole, 256, 256), (mode, 256, 32)]
+    if not quick:
+        rows += [(mode, 1024, 32), (mode, 128, 32, "global")]
+    measured = {"seconds": 1.0, "cpu_seconds": 2.0, "step_memory_mb": 100}
+    rows = [micro_batching._row(*row) | measured for row in rows]
+    for row in rows:
+        if row["mode"] == whole:
+            row |= {"seconds": 4.0, "step_memory_mb": 3 * row["batch_size"]}
+        if row["batch_norm"] == "global":
+            row["cpu_seconds"] = 14.0
+    return rows
+
+
+def test_micro_batching_compares_like_with_like():
+    summary = micro_batching._summary(micro_batching_rows(quick=False))
+    assert (
+        "Of 128 pairs, a step in microbatches of 32 takes 0.25 times the time of a "
+        "full one (1.00 times the processor time) and 100 in place of 384 MB."
+    ) in summary
+    assert "over the whole batch, 128 pairs take 7.0 times the processor" in summary
+    assert "1024 pairs take 1.00 times the memory of 128, both in micro" in summary
+
+
+def test_a_first_look_at_micro_batching_compares_microbatches_alone():
+    summary = micro_batching._summary(micro_batching_rows(quick=True))
+    assert "256 pairs take 1.00 times the memory of 128, both in micro" in summary
+    assert "over the whole batch" not in summary
+
+
+def test_streaming_loss_compares_with_products_of_the_same_size():
+    def row(form, batch_size, cpu_seconds, step_memory_mb):
+        return {
+            "form": form,
+            "batch_size": batch_size,
+            "cpu_seconds": cpu_seconds,
+            "step_memory_mb": step_memory_mb,
+        }
+
+    rows = [
+        row("dense", 16384, 36.0, 4000),
+        row("streaming", 16384, 24.0, 400),
+        row("streaming", 65536, 400.0, 900),
+        row("matmul", 16384, 20.0, 300),
+    ]
+    summary = streaming_loss._summary(rows)
+    assert "takes 1.20 times the processor time of its four matrix" in summary
+    assert "the dense form 1.50 times its time and 4000 MB" in summary
+    assert "65536 pairs take 400 processor seconds and 900 MB" in summary
+    (axes, _) = streaming_loss._plot(rows).axes
+    assert [list(line.get_ydata()) for line in axes.lines] == [
+        [36.0], [24.0, 400.0], [20.0],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_micro_batching_draws_one_batch_norm(quick):
+    figure = micro_batching._plot(micro_batching_rows(quick))
+    whole, parts = figure.axes[1].lines
+    assert list(whole.get_xdata()) == [128, 256]
+    assert list(parts.get_xdata()) == ([128, 256] if quick else [128, 256, 1024])
