@@ -22,7 +22,7 @@ class CoAtNet(keras.Model):
         embedding_dim: D, width of the output.
         image_size: side of the images in pixels; fixes the relative-position tables.
         head_dim: width of an attention head.
-        stride_on: see `MBConv`.
+        stride_on, expansion_base, squeeze_base: see `MBConv`.
         activation: "gelu" in the paper.
 
     Input `[B, image_size, image_size, 3]` in [0, 1]; output `[B, D]`, not normalised.
@@ -47,6 +47,8 @@ class CoAtNet(keras.Model):
         image_size=224,
         head_dim=32,
         stride_on="expand",
+        expansion_base="input",
+        squeeze_base="input",
         activation="gelu",
         **kwargs,
     ):
@@ -62,6 +64,8 @@ class CoAtNet(keras.Model):
         self.image_size = image_size
         self.head_dim = head_dim
         self.stride_on = stride_on
+        self.expansion_base = expansion_base
+        self.squeeze_base = squeeze_base
         self.activation = activation
         self.stages = [self._stem()]
         for index, kind in enumerate(self.blocks, start=1):
@@ -92,8 +96,13 @@ class CoAtNet(keras.Model):
         return keras.Sequential(stem, name="stage0")
 
     def _stage(self, index, kind):
+        mbconv = {
+            "stride_on": self.stride_on,
+            "expansion_base": self.expansion_base,
+            "squeeze_base": self.squeeze_base,
+        }
         kinds = {
-            "mbconv": (MBConv, {"stride_on": self.stride_on}),
+            "mbconv": (MBConv, mbconv),
             "transformer": (RelativeTransformerBlock, {"head_dim": self.head_dim}),
         }
         if kind not in kinds:
@@ -134,5 +143,7 @@ class CoAtNet(keras.Model):
             "image_size": self.image_size,
             "head_dim": self.head_dim,
             "stride_on": self.stride_on,
+            "expansion_base": self.expansion_base,
+            "squeeze_base": self.squeeze_base,
             "activation": self.activation,
         }

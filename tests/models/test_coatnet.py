@@ -71,6 +71,14 @@ def test_every_batch_norm_learns_in_training_alone():
         assert np.any(variable.numpy() != before), variable.path
 
 
+def test_every_mbconv_takes_the_bases_of_its_ratios():
+    bases = {"expansion_base": "output", "squeeze_base": "output"}
+    encoder = coatnet.CoAtNet(**TINY | bases)
+    encoder.build((None, 16, 16, 3))
+    block = {layer.name: layer for layer in encoder.stages[1].block.layers}
+    assert (block["expand"].filters, block["se"].squeeze_filters) == (4 * 8, 8 // 4)
+
+
 def test_every_variable_has_a_path_of_its_own():
     encoder = coatnet.CoAtNet(**TINY)
     encoder.build((None, 16, 16, 3))

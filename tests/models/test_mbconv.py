@@ -62,6 +62,30 @@ def test_mbconv_follows_its_equation(stride_on, filters, strides):
     numpy_layers.assert_agrees(block, numpy_mbconv, (2, 6, 5, 6))
 
 
+@pytest.mark.parametrize(
+    "expansion_base, squeeze_base, widths",
+    [
+        ("input", "input", (24, 1)),
+        ("output", "input", (48, 1)),
+        ("input", "output", (24, 3)),
+        ("output", "output", (48, 3)),
+    ],
+)
+def test_the_ratios_are_of_the_width_that_is_named(
+    expansion_base, squeeze_base, widths
+):
+    block = mbconv.MBConv(12, expansion_base=expansion_base, squeeze_base=squeeze_base)
+    numpy_layers.assert_agrees(block, numpy_mbconv, (2, 4, 4, 6))
+    parts = {layer.name: layer for layer in block.block.layers}
+    assert (parts["expand"].filters, parts["se"].squeeze_filters) == widths
+
+
+@pytest.mark.parametrize("field", ["expansion_base", "squeeze_base"])
+def test_another_base_is_refused(field):
+    with pytest.raises(ValueError, match=f"{field} 'hidden' is not input or output"):
+        mbconv.MBConv(8, **{field: "hidden"})
+
+
 def test_mbconv_takes_its_ratios_and_activation():
     block = mbconv.MBConv(8, 2, expansion_ratio=2, squeeze_ratio=0.5, activation="relu")
     numpy_layers.assert_agrees(block, numpy_mbconv, (2, 4, 4, 6))

@@ -81,3 +81,17 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
     known = ", ".join(zoo.CONFIGURATIONS)
     with pytest.raises(ValueError, match=f"no model 'basic_micro'; known: {known}"):
         zoo.configuration("basic_micro")
+
+
+def test_an_encoder_by_name_takes_changes():
+    changes = {"depths": (1,) * 5, "widths": (4,) * 5, "head_dim": 2, "image_size": 32}
+    encoder = zoo.encoder("coatnet_0", **changes)
+    assert encoder(random_images(2, 32, 32, 3)).shape == (2, zoo.CLASSES)
+    texts = zoo.encoder("text_basic_s", vocabulary_size=9, width=8, num_heads=2)
+    assert texts(np.ones((2, 5), "int32")).shape == (2, 1024)
+
+
+def test_an_unknown_encoder_is_refused_with_the_known_ones():
+    known = ", ".join(zoo.ENCODERS)
+    with pytest.raises(ValueError, match=f"no encoder 'coatnet_8'; known: {known}"):
+        zoo.encoder("coatnet_8")
