@@ -85,7 +85,7 @@ class CoAtNet(keras.Model):
             if index:
                 stem += [
                     batch_norm(f"norm{index}"),
-                    layers.Activation(self.activation),
+                    layers.Activation(self.activation, name=f"activation{index}"),
                 ]
             strides = self.strides[0] if index == 0 else 1
             stem.append(

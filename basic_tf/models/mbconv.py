@@ -126,7 +126,7 @@ class MBConv(ResidualBlock):
                     expanded, 1, strides["expand"], use_bias=False, name="expand"
                 ),
                 batch_norm("expand_norm"),
-                layers.Activation(self.activation),
+                layers.Activation(self.activation, name="expand_activation"),
                 layers.DepthwiseConv2D(
                     3,
                     strides["depthwise"],
@@ -135,7 +135,7 @@ class MBConv(ResidualBlock):
                     name="depthwise",
                 ),
                 batch_norm("depthwise_norm"),
-                layers.Activation(self.activation),
+                layers.Activation(self.activation, name="depthwise_activation"),
                 SqueezeExcitation(squeezed, self.activation, name="se"),
                 layers.Conv2D(self.filters, 1, name="project"),
             ],

@@ -1,9 +1,11 @@
 """Names of encoders and of models, and their configurations."""
 
 import copy
+import dataclasses
 
 import keras
 
+from basic_tf.models import description
 from basic_tf.models.coatnet import CoAtNet
 from basic_tf.models.dual_encoder import DualEncoder
 from basic_tf.models.text_transformer import TextTransformer
@@ -170,23 +172,70 @@ def build(configuration, vocabulary_size):
 
 
 def _build(configuration, vocabulary_size):
-    embedding_dim = configuration["embedding_dim"]
     model = DualEncoder(
-        CoAtNet(
-            embedding_dim=embedding_dim,
-            name="image_encoder",
-            **configuration["image_encoder"],
-        ),
-        TextTransformer(
-            vocabulary_size=vocabulary_size,
-            embedding_dim=embedding_dim,
-            name="text_encoder",
-            **configuration["text_encoder"],
-        ),
+        _image_encoder(configuration),
+        _text_encoder(configuration, vocabulary_size),
         name="dual_encoder",
     )
     model.build()
     return model
+
+
+def _image_encoder(configuration):
+    return CoAtNet(
+        embedding_dim=configuration["embedding_dim"],
+        name="image_encoder",
+        **configuration["image_encoder"],
+    )
+
+
+def _text_encoder(configuration, vocabulary_size):
+    return TextTransformer(
+        vocabulary_size=vocabulary_size,
+        embedding_dim=configuration["embedding_dim"],
+        name="text_encoder",
+        **configuration["text_encoder"],
+    )
+
+
+def describe(name, bytes_per_value=4):
+    """What a named encoder or model costs, without making its weights.
+
+    Args:
+        name: a row of `ENCODERS` or of `CONFIGURATIONS`, whose two encoders are taken
+            together: an example is an image and a text.
+        bytes_per_value: 4 for activations in float32, 2 in bfloat16.
+
+    Returns:
+        A `description.Description`, of images of the row's `image_size` and of texts of
+        its `max_length`, from a vocabulary of 32,000.
+
+    Raises:
+        ValueError: naming the known models.
+    """
+    if name in ENCODERS:
+        _, options = ENCODERS[name]
+        return description.describe(
+            lambda: encoder(name), _input_shape(options), bytes_per_value
+        )
+    configured = configuration(name)
+    of_images, of_texts = (
+        description.describe(make, _input_shape(configured[part]), bytes_per_value)
+        for part, make in (
+            ("image_encoder", lambda: _image_encoder(configured)),
+            ("text_encoder", lambda: _text_encoder(configured, VOCABULARY_SIZE)),
+        )
+    )
+    both = of_images + of_texts
+    # The temperature.
+    return dataclasses.replace(both, parameters=both.parameters + 1)
+
+
+def _input_shape(options):
+    """Of the encoder with these options, without the batch."""
+    if "image_size" in options:
+        return options["image_size"], options["image_size"], 3
+    return (options["max_length"],)
 
 
 def count_parameters(model):
