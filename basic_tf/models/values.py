@@ -19,6 +19,7 @@ from basic_tf.models.relative_attention import (
     RelativeAttention,
     RelativeTransformerBlock,
 )
+from basic_tf.models.resnet import ResNet, ResNetBlock
 from basic_tf.models.text_transformer import TextTransformer, TransformerBlock
 
 
@@ -118,6 +119,7 @@ def _(layer, shape):
 @values.register(layers.GlobalAveragePooling2D)
 @values.register(layers.LayerNormalization)
 @values.register(layers.MaxPooling2D)
+@values.register(layers.ZeroPadding2D)
 def _(layer, shape):
     yield Value(layer.name, _output_shape(layer, shape))
 
@@ -185,6 +187,20 @@ def _(block, shape):
 def _(encoder, shape):
     yield Value("scaled_image", shape)
     yield from _chain([*encoder.stages, encoder.head], shape, _within)
+
+
+@values.register(ResNetBlock)
+def _(block, shape):
+    if block.shortcut is not None:
+        yield from _within(block.shortcut, shape)
+    yield from values(block.branch, shape)
+    yield Value("activation", _output_shape(block, shape))
+
+
+@values.register(ResNet)
+def _(encoder, shape):
+    yield from _chain(encoder.stages, shape, _within)
+    yield Value(encoder.pool.name, (encoder.embedding_dim,))
 
 
 @values.register(TransformerBlock)

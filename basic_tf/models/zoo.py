@@ -8,6 +8,7 @@ import keras
 from basic_tf.models import description
 from basic_tf.models.coatnet import CoAtNet
 from basic_tf.models.dual_encoder import DualEncoder
+from basic_tf.models.resnet import ResNet
 from basic_tf.models.text_transformer import TextTransformer
 
 CLASSES = 1000  # of ImageNet
@@ -65,18 +66,42 @@ TEXT_TRANSFORMERS = {
     "text_basic_l": _text(num_layers=12, width=2048),
 }
 
+_RESNETS = {
+    18: ((2, 2, 2, 2), False),
+    34: ((3, 4, 6, 3), False),
+    50: ((3, 4, 6, 3), True),
+    101: ((3, 4, 23, 3), True),
+    152: ((3, 8, 36, 3), True),
+}
+
+# SimCLR's encoders, of its width multipliers, without a classifier.
+RESNETS = {
+    f"resnet{depth}_x{multiplier}": {
+        "depths": depths,
+        "width": 64 * multiplier,
+        "bottleneck": bottleneck,
+        "stem": "imagenet",
+        "image_size": 224,
+    }
+    for depth, (depths, bottleneck) in _RESNETS.items()
+    for multiplier in (1, 2, 4)
+}
 
 # Encoders by themselves. A CoAtNet ends in the classifier that its paper counts.
 ENCODERS = {
-    name: (CoAtNet, {"embedding_dim": CLASSES} | options)
-    for name, options in COATNETS.items()
-} | {
-    name: (
-        TextTransformer,
-        {"vocabulary_size": VOCABULARY_SIZE, "embedding_dim": options["width"]}
-        | options,
-    )
-    for name, options in TEXT_TRANSFORMERS.items()
+    **{
+        name: (CoAtNet, options | {"embedding_dim": CLASSES})
+        for name, options in COATNETS.items()
+    },
+    **{
+        name: (
+            TextTransformer,
+            options
+            | {"vocabulary_size": VOCABULARY_SIZE, "embedding_dim": options["width"]},
+        )
+        for name, options in TEXT_TRANSFORMERS.items()
+    },
+    **{name: (ResNet, options) for name, options in RESNETS.items()},
 }
 
 

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from basic_tf.models import coatnet, description, text_transformer, values
+from basic_tf.models import coatnet, description, resnet, text_transformer, values
 from basic_tf.models.mbconv import MBConv
 from basic_tf.models.relative_attention import RelativeTransformerBlock
 from tests.models import counted_graph
@@ -30,8 +30,13 @@ def small_text_transformer():
     )
 
 
+def small_resnet():
+    return resnet.ResNet((1, 2), width=4, image_size=16)
+
+
 ENCODERS = {
     "coatnet": (small_coatnet, random_images(1, 16, 16, 3)),
+    "resnet": (small_resnet, random_images(1, 16, 16, 3)),
     "text": (small_text_transformer, np.ones((1, 6), "int32")),
 }
 

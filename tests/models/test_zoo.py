@@ -126,6 +126,34 @@ def test_named_encoders_have_their_published_sizes(name):
         assert counted.multiply_adds == pytest.approx(multiply_adds * 1e9, rel=0.05)
 
 
+# Torchvision's networks without their classifiers: the counts of SimCLR's, but for the
+# shortcut of the first stage where it is an identity there.
+@pytest.mark.parametrize(
+    "depth, parameters",
+    [
+        (18, 11_176_512 + 64 * 64 + 2 * 64),
+        (34, 21_284_672 + 64 * 64 + 2 * 64),
+        (50, 23_508_032),
+        (101, 42_500_160),
+        (152, 58_143_808),
+    ],
+)
+def test_resnets_have_exactly_as_many_parameters_as_elsewhere(depth, parameters):
+    assert zoo.describe(f"resnet{depth}_x1").parameters == parameters
+
+
+@pytest.mark.parametrize("width, millions", [(1, 24), (2, 94), (4, 375)])
+def test_wider_resnets_have_the_sizes_that_simclr_prints(width, millions):
+    parameters = zoo.describe(f"resnet50_x{width}").parameters
+    assert round(parameters / 1e6) == millions
+
+
+def test_resnet50_takes_the_multiply_adds_of_the_later_stride():
+    # 4.09G with a classifier of 2048 x 1000; 3.86G with the stride at the first 1x1.
+    counted = zoo.describe("resnet50_x1").multiply_adds + 2048 * 1000
+    assert counted == pytest.approx(4.09e9, rel=1e-3)
+
+
 def test_the_largest_models_attend_with_wider_heads():
     heads = [zoo.COATNETS[f"coatnet_{size}"]["head_dim"] for size in range(8)]
     assert heads == [32, 32, 32, 32, 32, 64, 128, 128]

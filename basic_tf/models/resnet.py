@@ -1,0 +1,213 @@
+"""SimCLR's residual networks and the projection head that training puts on them."""
+
+import keras
+from keras import layers, ops
+
+STEMS = ("imagenet", "cifar")
+
+
+def batch_norm(name, **options):
+    """Batch norm as SimCLR's networks use it."""
+    return layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name=name, **options)
+
+
+def convolution(filters, size, strides, name):
+    """A convolution without bias, padded by the same on all sides.
+
+    TensorFlow's own "same" padding is lopsided where there is a stride.
+
+    Returns:
+        A list of layers, which map `[B, H, W, C]` to
+        `[B, ceil(H / strides), ceil(W / strides), filters]`.
+    """
+    padded = strides > 1 and size > 1
+    convolve = layers.Conv2D(
+        filters,
+        size,
+        strides,
+        padding="valid" if padded else "same",
+        use_bias=False,
+        kernel_initializer=keras.initializers.VarianceScaling(),
+        name=name,
+    )
+    padding = [layers.ZeroPadding2D(size // 2, name=f"{name}_padding")]
+    return (padding if padded else []) + [convolve]
+
+
+@keras.saving.register_keras_serializable("basic_tf")
+class ResNetBlock(layers.Layer):
+    """`relu(branch(x) + shortcut(x))` (He et al. 2016), as SimCLR has it.
+
+    The stride is that of the branch's first 3x3 convolution, in a bottleneck the middle
+    one: at the first 1x1, as He et al. print it, three of four positions would not be
+    looked at. The branch's last norm starts at zero, and so the block as the identity.
+
+    Args:
+        filters: width of the 3x3 convolutions; the output is 4 times as wide in a
+            bottleneck.
+        strides: 1 or 2.
+        bottleneck: 1x1, 3x3, 1x1 convolutions; otherwise 3x3, 3x3.
+        project: whether the shortcut is a 1x1 convolution and a norm, or the identity.
+
+    Input `[B, H, W, C]`, output `[B, ceil(H / strides), ceil(W / strides), F]`, with F
+    `filters` or 4 times that.
+
+    Raises:
+        ValueError: when built, for an identity that would change the shape.
+
+    Example:
+        >>> ResNetBlock(8, strides=2)(keras.ops.ones((3, 8, 8, 16))).shape
+        TensorShape([3, 4, 4, 32])
+    """
+
+    def __init__(self, filters, strides=1, bottleneck=True, project=True, **kwargs):
+        super().__init__(**kwargs)
+        self.filters = filters
+        self.strides = strides
+        self.bottleneck = bottleneck
+        self.project = project
+        self.output_filters = filters * 4 if bottleneck else filters
+
+    def build(self, input_shape):
+        if not self.project and (
+            self.strides > 1 or input_shape[-1] != self.output_filters
+        ):
+            raise ValueError(
+                f"a block from width {input_shape[-1]} to {self.output_filters} with "
+                f"strides {self.strides} needs project=True"
+            )
+        sizes = (1, 3, 1) if self.bottleneck else (3, 3)
+        branch = []
+        for index, size in enumerate(sizes):
+            is_last = index == len(sizes) - 1
+            filters = self.output_filters if is_last else self.filters
+            strides = self.strides if index == sizes.index(3) else 1
+            branch += convolution(filters, size, strides, f"conv{index}")
+            gain = "zeros" if is_last else "ones"
+            branch.append(batch_norm(f"norm{index}", gamma_initializer=gain))
+            if not is_last:
+                branch.append(layers.Activation("relu", name=f"activation{index}"))
+        self.branch = keras.Sequential(branch, name="branch")
+        self.branch.build(input_shape)
+        self.shortcut = None
+        if self.project:
+            self.shortcut = keras.Sequential(
+                [
+                    *convolution(self.output_filters, 1, self.strides, "conv"),
+                    batch_norm("norm"),
+                ],
+                name="shortcut",
+            )
+            self.shortcut.build(input_shape)
+
+    def call(self, inputs, training=None):
+        outputs = self.branch(inputs, training=training)
+        if self.shortcut is not None:
+            inputs = self.shortcut(inputs, training=training)
+        return ops.relu(outputs + inputs)
+
+    def compute_output_shape(self, input_shape):
+        batch, height, width, _ = input_shape
+        height, width = (
+            None if side is None else -(-side // self.strides)
+            for side in (height, width)
+        )
+        return batch, height, width, self.output_filters
+
+    def get_config(self):
+        return super().get_config() | {
+            "filters": self.filters,
+            "strides": self.strides,
+            "bottleneck": self.bottleneck,
+            "project": self.project,
+        }
+
+
+@keras.saving.register_keras_serializable("basic_tf")
+class ResNet(keras.Model):
+    """Residual network as SimCLR uses it (Chen et al. 2020): no classifier, no head.
+
+    Args:
+        depths: blocks of each stage. Each but the first halves the sides and doubles
+            the width.
+        width: of the stem and the first stage; 64 times SimCLR's multiplier.
+        bottleneck: the kind of block, as ResNet-50 and deeper have it.
+        stem: "imagenet", a 7x7 convolution of stride 2 and max pooling, or "cifar", a
+            3x3 convolution of stride 1 (SimCLR B.9).
+        image_size: side of the images in pixels; any size can be called.
+
+    Input `[B, H, W, 3]` in [0, 1]; output `[B, embedding_dim]`, the mean over
+    positions, which is the representation in front of the head.
+
+    Raises:
+        ValueError: for another stem.
+
+    Example:
+        >>> encoder = ResNet((1, 1), width=8, stem="cifar", image_size=32)
+        >>> encoder(keras.random.uniform((2, 32, 32, 3))).shape
+        TensorShape([2, 64])
+    """
+
+    def __init__(
+        self,
+        depths,
+        width=64,
+        bottleneck=True,
+        stem="imagenet",
+        image_size=224,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if stem not in STEMS:
+            raise ValueError(f"unknown stem {stem!r}; known: {', '.join(STEMS)}")
+        self.depths = tuple(depths)
+        self.width = width
+        self.bottleneck = bottleneck
+        self.stem = stem
+        self.image_size = image_size
+        self.stages = [self._stem()]
+        for stage, depth in enumerate(self.depths):
+            for block in range(depth):
+                self.stages.append(
+                    ResNetBlock(
+                        width * 2**stage,
+                        strides=2 if stage and not block else 1,
+                        bottleneck=bottleneck,
+                        project=not block,
+                        name=f"stage{stage}_block{block}",
+                    )
+                )
+        self.embedding_dim = self.stages[-1].output_filters
+        self.pool = layers.GlobalAveragePooling2D(name="pool")
+
+    def _stem(self):
+        cifar = self.stem == "cifar"
+        stem = convolution(self.width, 3 if cifar else 7, 1 if cifar else 2, "conv")
+        stem += [batch_norm("norm"), layers.Activation("relu", name="activation")]
+        if not cifar:
+            stem.append(layers.MaxPooling2D(3, 2, padding="same", name="pool"))
+        return keras.Sequential(stem, name="stem")
+
+    def build(self, input_shape):
+        shape = input_shape
+        for stage in self.stages:
+            stage.build(shape)
+            shape = stage.compute_output_shape(shape)
+
+    def call(self, images, training=None):
+        x = ops.cast(images, self.compute_dtype)
+        for stage in self.stages:
+            x = stage(x, training=training)
+        return self.pool(x)
+
+    def compute_output_shape(self, input_shape):
+        return input_shape[0], self.embedding_dim
+
+    def get_config(self):
+        return super().get_config() | {
+            "depths": self.depths,
+            "width": self.width,
+            "bottleneck": self.bottleneck,
+            "stem": self.stem,
+            "image_size": self.image_size,
+        }
