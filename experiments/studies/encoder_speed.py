@@ -1,0 +1,131 @@
+"""Examples a second of every named encoder, and how near that is to matrix products.
+
+Forward, and forward and backward, in float32; encoders and batches that would take half
+of the machine's memory, or too long, are left out.
+
+Example:
+  python -m experiments.studies.encoder_speed --output runs/encoder_speed --quick
+"""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+import tensorflow as tf
+from matplotlib import figure
+
+from basic_tf.models import zoo
+from experiments.studies import fresh_process, page
+
+BATCH_SIZES = (1, 8, 32)
+QUICK = ("coatnet_0", "text_basic_s", "resnet50_x1")
+LARGEST_STEP = 2e12  # operations, forward and backward
+PRODUCT_SIZE = 2048
+# Operations of a pass for each multiply-add of the forward pass.
+PASSES = {"forward": 2, "training": 6}
+
+
+def main(output, quick):
+    rows = []
+    for name in QUICK if quick else zoo.ENCODERS:
+        counted = zoo.describe(name)
+        row = {"name": name, "multiply_adds": counted.multiply_adds}
+        for batch_size in BATCH_SIZES[:1] if quick else BATCH_SIZES:
+            if _fits(counted, batch_size):
+                rows.append(fresh_process.measure(row | {"batch_size": batch_size}))
+    page.write(output, "Speed of the encoders", _summary(rows), rows, [_plot(rows)])
+    print(_summary(rows))
+
+
+def _fits(counted, batch_size):
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    # Weights and their gradients; activations, and as much for theirs.
+    needed = 8 * counted.parameters + 2 * batch_size * counted.activation_bytes
+    operations = PASSES["training"] * counted.multiply_adds * batch_size
+    return needed < memory / 2 and operations < LARGEST_STEP
+
+
+def _measure(name, multiply_adds, batch_size):
+    keras.utils.set_random_seed(0)
+    encoder = zoo.encoder(name)
+    examples = _examples(encoder, batch_size)
+    encoder.build(examples.shape)
+    weights = [variable.value for variable in encoder.trainable_variables]
+
+    @tf.function
+    def forward(examples):
+        return encoder(examples, training=False)
+
+    @tf.function
+    def training(examples):
+        with tf.GradientTape() as tape:
+            total = tf.reduce_sum(encoder(examples, training=True))
+        return total, tape.gradient(total, weights)
+
+    product_rate = _product_rate()
+    row = {"product_gflops": round(product_rate / 1e9, 1)}
+    for function, kind in ((forward, "forward"), (training, "training")):
+        taken = fresh_process.time_and_memory(function, (examples,), repetitions=3)
+        rate = PASSES[kind] * multiply_adds * batch_size / taken["seconds"]
+        row |= {
+            f"{kind}_per_second": round(batch_size / taken["seconds"], 2),
+            f"{kind}_gflops": round(rate / 1e9, 1),
+            f"{kind}_share": round(rate / product_rate, 3),
+            f"{kind}_memory_mb": taken["step_memory_mb"],
+        }
+    return row
+
+
+def _product_rate():
+    """Operations a second of a plain matrix product."""
+    matrix = tf.random.normal((PRODUCT_SIZE, PRODUCT_SIZE))
+    taken = fresh_process.time_and_memory(
+        tf.function(tf.matmul), (matrix, matrix), repetitions=10
+    )
+    return 2 * PRODUCT_SIZE**3 / taken["seconds"]
+
+
+def _examples(encoder, batch_size):
+    rng = np.random.default_rng(0)
+    if hasattr(encoder, "image_size"):
+        shape = (batch_size, encoder.image_size, encoder.image_size, 3)
+        return tf.constant(rng.random(shape, np.float32))
+    shape = (batch_size, encoder.max_length)
+    return tf.constant(rng.integers(1, encoder.vocabulary_size, shape), tf.int32)
+
+
+def _summary(rows):
+    parts = [
+        f"{row['name']} in batches of {row['batch_size']}: {row['forward_per_second']} "
+        f"examples a second forward ({row['forward_share']:.0%} of a product's rate), "
+        f"{row['training_per_second']} forward and backward "
+        f"({row['training_share']:.0%})"
+        for row in rows
+        if row["name"] in QUICK
+    ]
+    return (
+        "Rates in operations, two for each multiply-add of convolutions, matrix "
+        "products and attention; backward counts twice the forward pass. Beside each, "
+        f"in its process, a float32 product of {PRODUCT_SIZE} x {PRODUCT_SIZE} "
+        f"matrices. {'; '.join(parts)}."
+    )
+
+
+def _plot(rows):
+    plot = figure.Figure(figsize=(8, 4))
+    axes = plot.subplots()
+    for batch_size in BATCH_SIZES:
+        of_size = [row for row in rows if row["batch_size"] == batch_size]
+        names = [row["name"] for row in of_size]
+        shares = [row["training_share"] for row in of_size]
+        axes.plot(names, shares, "o", label=f"batch of {batch_size}")
+    axes.tick_params(axis="x", rotation=90)
+    axes.set_ylabel("forward and backward,\nshare of a product's rate")
+    axes.legend()
+    return plot
+
+
+if __name__ == "__main__":
+    fresh_process.run(main, _measure)
