@@ -12,11 +12,13 @@ class SelfAttention(layers.Layer):
     `keras.layers.MultiHeadAttention` takes several times as long.
 
     Args:
-        filters: width of the output and of all heads together.
+        filters: width of all heads together.
         num_heads: must divide `filters`.
+        output_dim: width of the output; that of the heads where None.
 
-    Input `[B, L, C]`; `bias` broadcastable to `[B, heads, L, L]`, added to the logits.
-    Output `[B, L, filters]`.
+    Input `[B, L, C]`; `bias` broadcastable to `[B, heads, Q, L]`, added to the logits;
+    `queries` `[B, Q, C]`, what attends to the input, the input itself where None.
+    Output `[B, Q, output_dim]`.
 
     Raises:
         ValueError: if `num_heads` does not divide `filters`.
@@ -26,7 +28,7 @@ class SelfAttention(layers.Layer):
         TensorShape([3, 16, 64])
     """
 
-    def __init__(self, filters, num_heads, **kwargs):
+    def __init__(self, filters, num_heads, output_dim=None, **kwargs):
         super().__init__(**kwargs)
         if num_heads < 1 or filters % num_heads:
             raise ValueError(
@@ -34,38 +36,43 @@ class SelfAttention(layers.Layer):
             )
         self.filters = filters
         self.num_heads = num_heads
+        self.output_dim = output_dim or filters
         self.query = layers.Dense(filters, name="query")
         self.key = layers.Dense(filters, name="key")
         self.value = layers.Dense(filters, name="value")
-        self.output_projection = layers.Dense(filters, name="output")
+        self.output_projection = layers.Dense(self.output_dim, name="output")
 
-    def build(self, input_shape):
+    def build(self, inputs_shape, bias_shape=None, queries_shape=None):
         for projection in (self.query, self.key, self.value):
-            projection.build(input_shape)
-        self.output_projection.build((*input_shape[:-1], self.filters))
+            projection.build(inputs_shape)
+        self.output_projection.build((*inputs_shape[:-1], self.filters))
 
-    def call(self, inputs, bias=None):
-        length = ops.shape(inputs)[1]
+    def call(self, inputs, bias=None, queries=None):
+        queries = inputs if queries is None else queries
+        num_queries = ops.shape(queries)[1]
         head_dim = self.filters // self.num_heads
 
         def split_heads(tokens):
+            length = ops.shape(tokens)[1]
             heads = ops.reshape(tokens, (-1, length, self.num_heads, head_dim))
             return ops.transpose(heads, (0, 2, 1, 3))
 
-        queries = split_heads(self.query(inputs)) * head_dim**-0.5
+        queries = split_heads(self.query(queries)) * head_dim**-0.5
         keys, values = split_heads(self.key(inputs)), split_heads(self.value(inputs))
         logits = ops.matmul(queries, ops.transpose(keys, (0, 1, 3, 2)))
         if bias is not None:
             logits = logits + ops.cast(bias, logits.dtype)
         mixed = ops.matmul(ops.softmax(logits), values)
         mixed = ops.transpose(mixed, (0, 2, 1, 3))
-        return self.output_projection(ops.reshape(mixed, (-1, length, self.filters)))
+        mixed = ops.reshape(mixed, (-1, num_queries, self.filters))
+        return self.output_projection(mixed)
 
-    def compute_output_shape(self, input_shape):
-        return *input_shape[:-1], self.filters
+    def compute_output_shape(self, inputs_shape, bias_shape=None, queries_shape=None):
+        return *(queries_shape or inputs_shape)[:-1], self.output_dim
 
     def get_config(self):
         return super().get_config() | {
             "filters": self.filters,
             "num_heads": self.num_heads,
+            "output_dim": self.output_dim,
         }

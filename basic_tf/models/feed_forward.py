@@ -3,14 +3,16 @@
 import keras
 from keras import layers
 
+from basic_tf.models import activations
+
 
 def feed_forward(width, mlp_ratio, activation):
     """Norm, expansion, activation, projection: `[..., width]` to `[..., width]`.
 
     Args:
         width: of input and output.
-        mlp_ratio: hidden width over `width`.
-        activation: of the hidden layer.
+        mlp_ratio: hidden width over `width`; the hidden width is rounded down.
+        activation: of the hidden layer, a name as `activations.activation` takes it.
 
     Returns:
         A `keras.Sequential` to be built.
@@ -18,7 +20,11 @@ def feed_forward(width, mlp_ratio, activation):
     return keras.Sequential(
         [
             layers.LayerNormalization(epsilon=1e-5, name="norm"),
-            layers.Dense(width * mlp_ratio, activation, name="expand"),
+            layers.Dense(
+                int(width * mlp_ratio),
+                activations.activation(activation),
+                name="expand",
+            ),
             layers.Dense(width, name="project"),
         ],
         name="feed_forward",

@@ -90,6 +90,8 @@ class TextTransformer(keras.Model):
         TensorShape([2, 32])
     """
 
+    always_projects = False
+
     def __init__(
         self,
         vocabulary_size,
@@ -122,7 +124,7 @@ class TextTransformer(keras.Model):
         ]
         self.norm = layers.LayerNormalization(epsilon=1e-5, name="norm")
         self.projection = None
-        if embedding_dim != width:
+        if embedding_dim != width or self.always_projects:
             self.projection = layers.Dense(
                 embedding_dim, use_bias=False, name="projection"
             )
@@ -145,14 +147,22 @@ class TextTransformer(keras.Model):
                 f"rows of {length} token ids are longer than max_length "
                 f"{self.max_length}"
             )
-        is_token = ops.not_equal(token_ids, PADDING_ID)
         positions = ops.arange(ops.shape(token_ids)[1])
         x = self.token_embedding(token_ids) + self.position_embedding(positions)
-        bias = ops.where(is_token, 0.0, MASKED)[:, None, None, :]
+        bias = self.attention_bias(token_ids)
         for block in self.blocks:
             x = block(x, bias=bias)
-        x = masked_mean(self.norm(x), is_token)
+        x = self.pool(self.norm(x), token_ids)
         return x if self.projection is None else self.projection(x)
+
+    def attention_bias(self, token_ids):
+        """What is added to the logits of every block: no position sees padding."""
+        is_token = ops.not_equal(token_ids, PADDING_ID)
+        return ops.where(is_token, 0.0, MASKED)[:, None, None, :]
+
+    def pool(self, values, token_ids):
+        """`[B, L, C]` values of the top layer, normalised -> `[B, C]`."""
+        return masked_mean(values, ops.not_equal(token_ids, PADDING_ID))
 
     def compute_output_shape(self, input_shape):
         return input_shape[0], self.embedding_dim

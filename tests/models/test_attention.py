@@ -7,6 +7,8 @@ import pytest
 from basic_tf.models import attention
 from tests.models.model_test_case import ModelTestCase, random_images, randomize_weights
 
+QUERIES = random_images(2, 3, 6)
+
 
 class TestSelfAttention(ModelTestCase):
     arguments = (random_images(2, 5, 6),)
@@ -22,6 +24,14 @@ class TestSelfAttentionWithBias(ModelTestCase):
 
     def make(self):
         return attention.SelfAttention(filters=8, num_heads=2)
+
+
+class TestSelfAttentionOfQueries(ModelTestCase):
+    arguments = (random_images(2, 5, 6), random_images(2, 1, 1, 5), QUERIES)
+    output_shapes = ((2, 3, 4),)
+
+    def make(self):
+        return attention.SelfAttention(filters=8, num_heads=2, output_dim=4)
 
 
 def layer_and_inputs(batch_size=3, length=7, channels=6, filters=12, num_heads=3):
@@ -100,3 +110,11 @@ def loop(layer, inputs, bias):
 def test_heads_that_do_not_divide_the_width_are_refused():
     with pytest.raises(ValueError, match="num_heads 3 does not divide the width 8"):
         attention.SelfAttention(filters=8, num_heads=3)
+
+
+def test_queries_are_answered_as_the_positions_they_are_taken_from():
+    layer, inputs = layer_and_inputs()
+    bias = np.random.default_rng(4).normal(size=(3, 3, 7, 7)).astype("float32")
+    expected = layer(inputs, bias=bias)[:, 2:4]
+    actual = layer(inputs, bias=bias[:, :, 2:4], queries=inputs[:, 2:4])
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
