@@ -1,0 +1,139 @@
+"""OpenCLIP's JSON of a model, as a configuration of ours."""
+
+from basic_tf.models import clip_configurations
+
+# Fields that change the network in ways that ours does not know: the only value that is
+# read. Those of timm and Hugging Face towers are in none of these tables.
+_FIXED_VISION = {
+    "ls_init_value": None,
+    "patch_dropout": 0.0,
+    "attentional_pool": False,
+    "no_ln_pre": False,
+    "pos_embed_type": "learnable",
+    "final_ln_after_pool": False,
+    "pool_type": "tok",
+    "output_tokens": False,
+    "act_kwargs": None,
+    "norm_kwargs": None,
+    "timm_model_name": None,
+}
+_FIXED_TEXT = {
+    "mlp_ratio": 4.0,
+    "ls_init_value": None,
+    "embed_cls": False,
+    "pad_id": 0,
+    "no_causal_mask": False,
+    "final_ln_after_pool": False,
+    "pool_type": "argmax",
+    "proj_bias": False,
+    "proj_type": "linear",
+    "output_tokens": False,
+    "act_kwargs": None,
+    "norm_kwargs": None,
+    "hf_model_name": None,
+    "hf_tokenizer_name": None,
+}
+_FIXED_PREPROCESSING = {
+    "mode": "RGB",
+    "interpolation": "bicubic",
+    "resize_mode": "shortest",
+    "fill_color": 0,
+}
+_REQUIRED = {
+    "model_cfg": ("embed_dim", "vision_cfg", "text_cfg"),
+    "vision_cfg": ("layers", "width", "image_size", "patch_size"),
+    "text_cfg": ("context_length", "vocab_size", "width", "heads", "layers"),
+    "preprocess_cfg": (),
+}
+
+
+def from_open_clip(description):
+    """The configuration of an OpenCLIP model.
+
+    Args:
+        description: dict of a file of `open_clip/model_configs`, or of an
+            `open_clip_config.json`, which holds one under `model_cfg`, and the mean and
+            deviation of the pixels.
+
+    Returns:
+        `(configuration, vocabulary_size)` for `clip_configurations.dual_encoder`.
+
+    Raises:
+        ValueError: naming a field that is missing, unknown, or has a value that these
+            encoders have no counterpart of.
+    """
+    preprocessing = {}
+    if "model_cfg" in description:
+        _check("file", description, {"preprocess_cfg"}, {}, required=("model_cfg",))
+        preprocessing = description.get("preprocess_cfg", {})
+        description = description["model_cfg"]
+    # The images have the size that the encoder takes.
+    optional = {"mean", "std", "size"}
+    _check("preprocess_cfg", preprocessing, optional, _FIXED_PREPROCESSING)
+    _check("model_cfg", description, {"quick_gelu"}, {"custom_text": False})
+    vision, text = description["vision_cfg"], description["text_cfg"]
+    _check("vision_cfg", vision, {"head_width", "mlp_ratio"}, _FIXED_VISION)
+    _check("text_cfg", text, set(), _FIXED_TEXT)
+    activation = "quick_gelu" if description.get("quick_gelu") else "gelu"
+    image_encoder = _image_encoder(vision, activation)
+    image_encoder |= {
+        name: tuple(preprocessing[name])
+        for name in ("mean", "std")
+        if name in preprocessing
+    }
+    configuration = {
+        "embedding_dim": description["embed_dim"],
+        "precision": "float32",
+        "image_encoder": image_encoder,
+        "text_encoder": {
+            "kind": "causal_text_transformer",
+            "num_layers": text["layers"],
+            "width": text["width"],
+            "num_heads": text["heads"],
+            "max_length": text["context_length"],
+            "activation": activation,
+        },
+    }
+    return configuration, text["vocab_size"]
+
+
+def _image_encoder(vision, activation):
+    head_width = vision.get("head_width", clip_configurations.HEAD_DIM)
+    if isinstance(vision["layers"], list):
+        return {
+            "kind": "modified_resnet",
+            "depths": tuple(vision["layers"]),
+            "width": vision["width"],
+            "num_heads": vision["width"] * 32 // head_width,
+            "image_size": vision["image_size"],
+        }
+    return {
+        "kind": "vision_transformer",
+        "patch_size": vision["patch_size"],
+        "num_layers": vision["layers"],
+        "width": vision["width"],
+        "num_heads": vision["width"] // head_width,
+        "image_size": vision["image_size"],
+        "mlp_ratio": vision.get("mlp_ratio", 4),
+        "activation": activation,
+    }
+
+
+def _check(name, fields, optional, fixed, required=None):
+    """Refuses fields that are missing, unknown, or not as in `fixed`."""
+    required = _REQUIRED[name] if required is None else required
+    missing = [field for field in required if field not in fields]
+    if missing:
+        raise ValueError(f"{name} lacks {', '.join(missing)}")
+    for field, value in fields.items():
+        if field in required or field in optional:
+            continue
+        if field not in fixed:
+            raise ValueError(
+                f"{name} has {field!r}, which is unknown here: this is no CLIP of "
+                "vision transformer or ResNet and causal text transformer"
+            )
+        if value != fixed[field]:
+            raise ValueError(
+                f"{name} has {field} {value!r}; only {fixed[field]!r} is known here"
+            )

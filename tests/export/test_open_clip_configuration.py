@@ -1,0 +1,129 @@
+"""Descriptions as OpenCLIP writes them; a field without a counterpart is refused."""
+
+import copy
+import re
+
+import pytest
+
+from basic_tf.export import open_clip_configuration
+from basic_tf.models import clip_configurations
+
+TEXT = {
+    "context_length": 77,
+    "vocab_size": 49408,
+    "width": 512,
+    "heads": 8,
+    "layers": 12,
+}
+# open_clip/model_configs/ViT-B-32-quickgelu.json and RN50-quickgelu.json.
+VIT_B_32 = {
+    "embed_dim": 512,
+    "quick_gelu": True,
+    "vision_cfg": {"image_size": 224, "layers": 12, "width": 768, "patch_size": 32},
+    "text_cfg": TEXT,
+}
+RN50 = {
+    "embed_dim": 1024,
+    "quick_gelu": True,
+    "vision_cfg": {
+        "image_size": 224,
+        "layers": [3, 4, 6, 3],
+        "width": 64,
+        "patch_size": None,
+    },
+    "text_cfg": TEXT,
+}
+
+
+def changed(section=None, **fields):
+    description = copy.deepcopy(VIT_B_32)
+    (description[section] if section else description).update(fields)
+    return description
+
+
+@pytest.mark.parametrize(
+    ("description", "name"), [(VIT_B_32, "vit_b_32"), (RN50, "rn50")]
+)
+def test_a_description_gives_the_named_configuration(description, name):
+    configuration, vocabulary_size = open_clip_configuration.from_open_clip(description)
+    named = copy.deepcopy(clip_configurations.CLIP_CONFIGURATIONS[name])
+    if name == "vit_b_32":
+        named["image_encoder"]["mlp_ratio"] = 4
+    assert configuration == named
+    assert vocabulary_size == clip_configurations.VOCABULARY_SIZE
+
+
+def test_without_quick_gelu_it_is_gelu():
+    configuration, _ = open_clip_configuration.from_open_clip(changed(quick_gelu=False))
+    assert configuration["image_encoder"]["activation"] == "gelu"
+    assert configuration["text_encoder"]["activation"] == "gelu"
+
+
+def test_the_width_of_heads_and_of_the_hidden_layer_may_be_given():
+    # As in ViT-g-14.json.
+    description = changed("vision_cfg", width=1408, head_width=88, mlp_ratio=4.3637)
+    configuration, _ = open_clip_configuration.from_open_clip(description)
+    assert configuration["image_encoder"]["num_heads"] == 16
+    assert configuration["image_encoder"]["mlp_ratio"] == 4.3637
+
+
+def test_a_file_of_a_published_model_has_the_mean_and_deviation_of_the_pixels():
+    preprocessing = {
+        "mean": [0.5, 0.4, 0.3],
+        "std": [0.2, 0.3, 0.4],
+        "interpolation": "bicubic",
+        "resize_mode": "shortest",
+    }
+    description = {"model_cfg": VIT_B_32, "preprocess_cfg": preprocessing}
+    configuration, _ = open_clip_configuration.from_open_clip(description)
+    assert configuration["image_encoder"]["mean"] == (0.5, 0.4, 0.3)
+    assert configuration["image_encoder"]["std"] == (0.2, 0.3, 0.4)
+
+
+def test_a_field_that_says_what_is_anyway_is_read_over():
+    description = changed("text_cfg", pool_type="argmax", proj_bias=False)
+    configuration, _ = open_clip_configuration.from_open_clip(description)
+    assert configuration == open_clip_configuration.from_open_clip(VIT_B_32)[0]
+
+
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        (
+            changed("vision_cfg", pool_type="avg"),
+            "vision_cfg has pool_type 'avg'; only 'tok' is known here",
+        ),
+        (
+            changed("vision_cfg", ls_init_value=0.1),
+            "vision_cfg has ls_init_value 0.1; only None is known here",
+        ),
+        (
+            changed("vision_cfg", timm_model_name="convnext_base"),
+            "vision_cfg has timm_model_name 'convnext_base'; only None is known here",
+        ),
+        (
+            changed("text_cfg", hf_model_name="roberta-base"),
+            "text_cfg has hf_model_name 'roberta-base'; only None is known here",
+        ),
+        (changed("text_cfg", depth=3), "text_cfg has 'depth', which is unknown here"),
+        (changed(init_logit_bias=-10), "model_cfg has 'init_logit_bias', which is unk"),
+        (changed(custom_text=True), "model_cfg has custom_text True; only False is"),
+        ({"embed_dim": 4}, "model_cfg lacks vision_cfg, text_cfg"),
+        ({"model_cfg": VIT_B_32, "seed": 3}, "file has 'seed', which is unknown here"),
+        (
+            {"model_cfg": VIT_B_32, "preprocess_cfg": {"interpolation": "bilinear"}},
+            "preprocess_cfg has interpolation 'bilinear'; only 'bicubic' is known here",
+        ),
+    ],
+)
+def test_a_field_without_a_counterpart_is_refused(description, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        open_clip_configuration.from_open_clip(description)
+
+
+@pytest.mark.parametrize("section", ["vision_cfg", "text_cfg"])
+def test_a_field_that_is_missing_is_named(section):
+    description = copy.deepcopy(VIT_B_32)
+    del description[section]["width"]
+    with pytest.raises(ValueError, match=f"{section} lacks width"):
+        open_clip_configuration.from_open_clip(description)
