@@ -166,8 +166,9 @@ def to_state_dict(model):
         left out.
     """
     return {
-        name: np.ascontiguousarray(
-            transformation.pack(*(variable.numpy() for variable in variables))
+        name: np.array(
+            transformation.pack(*(variable.numpy() for variable in variables)),
+            order="C",
         )
         for name, (variables, transformation) in _entries(model).items()
     }

@@ -107,6 +107,7 @@ def test_a_file_comes_back_bit_for_bit(oracle):
     assert set(actual) == set(expected)
     for key, array in actual.items():
         assert array.dtype == expected[key].dtype == np.float32
+        assert array.shape == expected[key].shape
         assert array.flags.c_contiguous
         np.testing.assert_array_equal(array, expected[key])
 
