@@ -5,7 +5,7 @@ import dataclasses
 
 import keras
 
-from basic_tf.models import description
+from basic_tf.models import clip_configurations, description
 from basic_tf.models.coatnet import CoAtNet
 from basic_tf.models.dual_encoder import DualEncoder
 from basic_tf.models.resnet import ResNet
@@ -197,6 +197,8 @@ def build(configuration, vocabulary_size):
 
 
 def _build(configuration, vocabulary_size):
+    if "kind" in configuration["image_encoder"]:
+        return clip_configurations.dual_encoder(configuration, vocabulary_size)
     model = DualEncoder(
         _image_encoder(configuration),
         _text_encoder(configuration, vocabulary_size),

@@ -8,7 +8,7 @@ import keras
 from absl import logging
 from ml_collections import ConfigDict
 
-from basic_tf.data import preprocessing
+from basic_tf.data import clip_tokenizer, preprocessing
 from basic_tf.data import tokenizer as tokenizers
 from basic_tf.models import zoo
 from basic_tf.training import checkpoints
@@ -20,14 +20,14 @@ class LoadedRun:
 
     Attributes:
         model: `DualEncoder`.
-        tokenizer: `Tokenizer`.
+        tokenizer: `Tokenizer`, or the `ClipTokenizer` of a model of CLIP.
         config: `ConfigDict` of the run.
         image_size: side in pixels of the images that the model takes.
         label_names: names of the classes of the training examples, if they had any.
     """
 
     model: keras.Model
-    tokenizer: tokenizers.Tokenizer
+    tokenizer: tokenizers.Tokenizer | clip_tokenizer.ClipTokenizer
     config: ConfigDict
     image_size: int
     label_names: list
@@ -50,7 +50,8 @@ def load(workdir):
     prefix, _ = checkpoints.read(workdir / "checkpoints", ())
     if prefix is None:
         raise FileNotFoundError(f"{workdir}/checkpoints holds no complete checkpoint")
-    tokenizer = tokenizers.Tokenizer(
+    is_clip = config.tokenizer.get("kind") == "clip"
+    tokenizer = (clip_tokenizer.ClipTokenizer if is_clip else tokenizers.Tokenizer)(
         (workdir / "tokenizer.model").read_bytes(),
         config.model.text_encoder.max_length,
     )
