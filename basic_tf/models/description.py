@@ -19,7 +19,9 @@ class Description:
         multiply_adds: of the forward pass of one example: the papers' FLOPs, half of
             its additions and multiplications. Products with weights, and attention's.
         activation_bytes: of one example, kept for the backward pass where nothing is
-            rematerialized: every value once.
+            rematerialized: what every layer makes, once. TensorFlow takes GELU and most
+            norms apart and keeps twice as much (CoAtNet-0); of ReLU it keeps the output
+            alone, two thirds as much (ResNet-50).
         rematerialized_bytes: the same where the outputs of layers with weights are kept
             and the others computed again (BASIC section 5).
     """
