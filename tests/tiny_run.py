@@ -41,6 +41,7 @@ def tiny_config(data_dir):
                 "embedding_dim": 16,
                 "precision": "float32",
                 "image_encoder": {
+                    "kind": "coatnet",
                     "depths": (1, 1, 1),
                     "widths": (8, 16, 32),
                     "strides": (2, 2, 2),
@@ -51,6 +52,7 @@ def tiny_config(data_dir):
                     "activation": "relu",
                 },
                 "text_encoder": {
+                    "kind": "text_transformer",
                     "num_layers": 1,
                     "width": 32,
                     "num_heads": 2,

@@ -56,7 +56,7 @@ def from_open_clip(description):
             deviation of the pixels.
 
     Returns:
-        `(configuration, vocabulary_size)` for `clip_configurations.dual_encoder`.
+        `(configuration, vocabulary_size)` for `zoo.build`.
 
     Raises:
         ValueError: naming a field that is missing, unknown, or has a value that these

@@ -1,17 +1,7 @@
-"""CLIP's named models (Radford et al. 2021, section F) and how they are built."""
-
-from basic_tf.models.causal_text_transformer import CausalTextTransformer
-from basic_tf.models.dual_encoder import DualEncoder
-from basic_tf.models.modified_resnet import ModifiedResNet
-from basic_tf.models.vision_transformer import VisionTransformer
+"""CLIP's named models (Radford et al. 2021, section F), as configurations."""
 
 VOCABULARY_SIZE = 49_408  # byte pairs, bytes and two special tokens
 HEAD_DIM = 64
-
-IMAGE_ENCODERS = {
-    "vision_transformer": VisionTransformer,
-    "modified_resnet": ModifiedResNet,
-}
 
 
 def _configuration(embedding_dim, text_width, image_encoder):
@@ -74,39 +64,3 @@ CLIP_CONFIGURATIONS = {
     "rn50x16": _resnet(768, 768, (6, 8, 18, 8), width=96, image_size=384),
     "rn50x64": _resnet(1024, 1024, (3, 15, 36, 10), width=128, image_size=448),
 }
-
-
-def dual_encoder(configuration, vocabulary_size=VOCABULARY_SIZE):
-    """A `DualEncoder` of CLIP's encoders, with fresh weights.
-
-    Args:
-        configuration: as in `CLIP_CONFIGURATIONS`; its `precision` is for the caller.
-        vocabulary_size: token ids, padding included.
-
-    Returns:
-        The built `DualEncoder`.
-
-    Raises:
-        ValueError: for an unknown kind of encoder.
-    """
-    images, texts = (
-        dict(configuration[name]) for name in ("image_encoder", "text_encoder")
-    )
-    kind, text_kind = images.pop("kind"), texts.pop("kind")
-    if kind not in IMAGE_ENCODERS or text_kind != "causal_text_transformer":
-        raise ValueError(
-            f"no encoders {kind!r} and {text_kind!r}; known: "
-            f"{', '.join(IMAGE_ENCODERS)} and causal_text_transformer"
-        )
-    embedding_dim = configuration["embedding_dim"]
-    model = DualEncoder(
-        IMAGE_ENCODERS[kind](
-            embedding_dim=embedding_dim, name="image_encoder", **images
-        ),
-        CausalTextTransformer(
-            vocabulary_size, embedding_dim=embedding_dim, name="text_encoder", **texts
-        ),
-        name="dual_encoder",
-    )
-    model.build()
-    return model

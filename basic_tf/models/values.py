@@ -13,14 +13,17 @@ import keras
 from keras import layers
 
 from basic_tf.models.attention import SelfAttention
+from basic_tf.models.causal_text_transformer import CausalTextTransformer
 from basic_tf.models.coatnet import CoAtNet
 from basic_tf.models.mbconv import MBConv, SqueezeExcitation
+from basic_tf.models.modified_resnet import AttentionPooling, Bottleneck, ModifiedResNet
 from basic_tf.models.relative_attention import (
     RelativeAttention,
     RelativeTransformerBlock,
 )
 from basic_tf.models.resnet import ResNet, ResNetBlock
 from basic_tf.models.text_transformer import TextTransformer, TransformerBlock
+from basic_tf.models.vision_transformer import VisionTransformer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,10 +118,12 @@ def _(layer, shape):
 
 
 @values.register(layers.Activation)
+@values.register(layers.AveragePooling2D)
 @values.register(layers.BatchNormalization)
 @values.register(layers.GlobalAveragePooling2D)
 @values.register(layers.LayerNormalization)
 @values.register(layers.MaxPooling2D)
+@values.register(layers.ReLU)
 @values.register(layers.ZeroPadding2D)
 def _(layer, shape):
     yield Value(layer.name, _output_shape(layer, shape))
@@ -152,13 +157,19 @@ def _(block, shape):
 
 @values.register(SelfAttention)
 def _(layer, shape):
-    length = shape[0]
-    output = length, layer.filters
-    cost = length * length * layer.filters
-    for projection in (layer.query, layer.key, layer.value):
+    yield from _attention(layer, shape, num_queries=shape[0])
+
+
+def _attention(layer, shape, num_queries):
+    length, width = shape
+    cost = num_queries * length * layer.filters
+    yield from values(layer.query, (num_queries, width))
+    for projection in (layer.key, layer.value):
         yield from values(projection, shape)
     # The softmax; its backward pass does not look at the logits.
-    yield Value("weights", (layer.num_heads, length, length), multiply_adds=cost)
+    weights = layer.num_heads, num_queries, length
+    yield Value("weights", weights, multiply_adds=cost)
+    output = num_queries, layer.filters
     yield Value("mixed", output, multiply_adds=cost)
     yield from values(layer.output_projection, output)
 
@@ -203,6 +214,31 @@ def _(encoder, shape):
     yield Value(encoder.pool.name, (encoder.embedding_dim,))
 
 
+@values.register(Bottleneck)
+def _(block, shape):
+    if block.shortcut is not None:
+        yield from _within(block.shortcut, shape)
+    yield from values(block.residual, shape)
+    yield Value("activation", _output_shape(block, shape))
+
+
+@values.register(AttentionPooling)
+def _(layer, shape):
+    height, width, channels = shape
+    tokens = height * width + 1, channels
+    yield Value("tokens", tokens)
+    *inner, output = _attention(layer.attention, tokens, num_queries=1)
+    yield from inner
+    yield dataclasses.replace(output, shape=(layer.embedding_dim,))
+
+
+@values.register(ModifiedResNet)
+def _(encoder, shape):
+    yield Value("normalized_image", shape)
+    parts = [encoder.stem, *encoder.blocks, encoder.pooling]
+    yield from _chain(parts, shape, _within)
+
+
 @values.register(TransformerBlock)
 def _(block, shape):
     yield from values(block.norm, shape)
@@ -210,12 +246,34 @@ def _(block, shape):
     yield from _within(block.feed_forward, shape)
 
 
+@values.register(VisionTransformer)
+def _(encoder, shape):
+    yield Value("normalized_image", shape)
+    yield from values(encoder.patch_embedding, shape)
+    tokens = encoder.num_patches + 1, encoder.width
+    yield Value("tokens", tokens)
+    yield from values(encoder.pre_norm, tokens)
+    yield from _chain([*encoder.blocks], tokens, _within)
+    yield from _chain([encoder.norm, encoder.projection], (encoder.width,))
+
+
 @values.register(TextTransformer)
 def _(encoder, shape):
+    yield from _text_transformer(encoder, shape, Value("mean", (encoder.width,)))
+
+
+@values.register(CausalTextTransformer)
+def _(encoder, shape):
+    cost = math.prod(shape) * encoder.width  # of a product with one row of ones
+    end = Value("end_of_text", (encoder.width,), multiply_adds=cost)
+    yield from _text_transformer(encoder, shape, end)
+
+
+def _text_transformer(encoder, shape, pooled):
     yield from values(encoder.token_embedding, shape)
     tokens = *shape, encoder.width
     yield from _chain([*encoder.blocks], tokens, _within)
     yield from values(encoder.norm, tokens)
-    yield Value("mean", (encoder.width,))
+    yield pooled
     if encoder.projection is not None:
         yield from values(encoder.projection, (encoder.width,))

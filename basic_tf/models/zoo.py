@@ -5,14 +5,28 @@ import dataclasses
 
 import keras
 
-from basic_tf.models import clip_configurations, description
+from basic_tf.models import asymmetric_grid, clip_configurations, description
+from basic_tf.models.causal_text_transformer import CausalTextTransformer
 from basic_tf.models.coatnet import CoAtNet
 from basic_tf.models.dual_encoder import DualEncoder
+from basic_tf.models.modified_resnet import ModifiedResNet
 from basic_tf.models.resnet import ResNet
 from basic_tf.models.text_transformer import TextTransformer
+from basic_tf.models.vision_transformer import VisionTransformer
 
+KINDS = {
+    "coatnet": CoAtNet,
+    "text_transformer": TextTransformer,
+    "vision_transformer": VisionTransformer,
+    "modified_resnet": ModifiedResNet,
+    "causal_text_transformer": CausalTextTransformer,
+    "resnet": ResNet,
+}
 CLASSES = 1000  # of ImageNet
-VOCABULARY_SIZE = 32_000  # BASIC section 9.1
+VOCABULARY_SIZES = {
+    "text_transformer": 32_000,  # BASIC section 9.1
+    "causal_text_transformer": clip_configurations.VOCABULARY_SIZE,
+}
 
 
 def _coatnet(depths, widths, head_dim=32):
@@ -25,6 +39,7 @@ def _coatnet(depths, widths, head_dim=32):
     """
     early = len(depths) - 3
     return {
+        "kind": "coatnet",
         "depths": depths,
         "widths": widths,
         "strides": (2, 2, 2) + (1,) * (early - 2) + (2, 2),
@@ -41,6 +56,7 @@ def _coatnet(depths, widths, head_dim=32):
 def _text(num_layers, width):
     """A text encoder of BASIC's Table 5."""
     return {
+        "kind": "text_transformer",
         "num_layers": num_layers,
         "width": width,
         "num_heads": width // 64,
@@ -77,6 +93,7 @@ _RESNETS = {
 # SimCLR's encoders, of its width multipliers, without a classifier.
 RESNETS = {
     f"resnet{depth}_x{multiplier}": {
+        "kind": "resnet",
         "depths": depths,
         "width": 64 * multiplier,
         "bottleneck": bottleneck,
@@ -85,23 +102,6 @@ RESNETS = {
     }
     for depth, (depths, bottleneck) in _RESNETS.items()
     for multiplier in (1, 2, 4)
-}
-
-# Encoders by themselves. A CoAtNet ends in the classifier that its paper counts.
-ENCODERS = {
-    **{
-        name: (CoAtNet, options | {"embedding_dim": CLASSES})
-        for name, options in COATNETS.items()
-    },
-    **{
-        name: (
-            TextTransformer,
-            options
-            | {"vocabulary_size": VOCABULARY_SIZE, "embedding_dim": options["width"]},
-        )
-        for name, options in TEXT_TRANSFORMERS.items()
-    },
-    **{name: (ResNet, options) for name, options in RESNETS.items()},
 }
 
 
@@ -125,6 +125,7 @@ CONFIGURATIONS = {
         "embedding_dim": 128,
         "precision": "float32",
         "image_encoder": {
+            "kind": "coatnet",
             "depths": (2, 1, 1, 2, 1),
             "widths": (16, 64, 96, 128, 128),
             "strides": (2, 2, 2, 1, 1),
@@ -137,6 +138,7 @@ CONFIGURATIONS = {
             "activation": "relu",
         },
         "text_encoder": {
+            "kind": "text_transformer",
             "num_layers": 2,
             "width": 128,
             "num_heads": 4,
@@ -144,6 +146,40 @@ CONFIGURATIONS = {
             "activation": "relu",
         },
     },
+    **clip_configurations.CLIP_CONFIGURATIONS,
+    **asymmetric_grid.CONFIGURATIONS,
+}
+
+
+def _with_output(options, embedding_dim):
+    """Options of an encoder by itself, whatever its tokenizer will be."""
+    options = options | {"embedding_dim": embedding_dim}
+    if options["kind"] in VOCABULARY_SIZES:
+        options["vocabulary_size"] = VOCABULARY_SIZES[options["kind"]]
+    return options
+
+
+# Encoders by themselves. A CoAtNet ends in the classifier that its paper counts.
+ENCODERS = {
+    **{name: _with_output(each, CLASSES) for name, each in COATNETS.items()},
+    **{
+        name: _with_output(each, each["width"])
+        for name, each in TEXT_TRANSFORMERS.items()
+    },
+    **{
+        f"{part}_{name}": _with_output(each[f"{part}_encoder"], each["embedding_dim"])
+        for part in ("image", "text")
+        for name, each in clip_configurations.CLIP_CONFIGURATIONS.items()
+    },
+    **{
+        f"{part}_asym_{name}": _with_output(each, asymmetric_grid.EMBEDDING_DIM)
+        for part, encoders in (
+            ("image", asymmetric_grid.IMAGE_ENCODERS),
+            ("text", asymmetric_grid.TEXT_ENCODERS),
+        )
+        for name, each in encoders.items()
+    },
+    **RESNETS,
 }
 
 
@@ -170,15 +206,24 @@ def encoder(name, **changes):
     """
     if name not in ENCODERS:
         raise ValueError(f"no encoder {name!r}; known: {', '.join(ENCODERS)}")
-    make, options = ENCODERS[name]
-    return make(**options | changes)
+    return _make(ENCODERS[name] | changes)
+
+
+def _make(options, **more):
+    """An encoder of the `kind` that its options say."""
+    options = dict(options)
+    kind = options.pop("kind")
+    if kind not in KINDS:
+        raise ValueError(f"no kind of encoder {kind!r}; known: {', '.join(KINDS)}")
+    return KINDS[kind](**options, **more)
 
 
 def build(configuration, vocabulary_size):
     """Builds a `DualEncoder` with fresh weights.
 
     Args:
-        configuration: as `configuration` returns it; `precision` is a Keras dtype
+        configuration: as `configuration` returns it; the `kind` of each encoder is one
+            of `KINDS`, its other fields are options of that class. `precision` is a Keras dtype
             policy, such as "mixed_bfloat16". Weights and embeddings are float32.
         vocabulary_size: token ids of the tokenizer, padding included.
 
@@ -197,8 +242,6 @@ def build(configuration, vocabulary_size):
 
 
 def _build(configuration, vocabulary_size):
-    if "kind" in configuration["image_encoder"]:
-        return clip_configurations.dual_encoder(configuration, vocabulary_size)
     model = DualEncoder(
         _image_encoder(configuration),
         _text_encoder(configuration, vocabulary_size),
@@ -209,19 +252,19 @@ def _build(configuration, vocabulary_size):
 
 
 def _image_encoder(configuration):
-    return CoAtNet(
+    return _make(
+        configuration["image_encoder"],
         embedding_dim=configuration["embedding_dim"],
         name="image_encoder",
-        **configuration["image_encoder"],
     )
 
 
 def _text_encoder(configuration, vocabulary_size):
-    return TextTransformer(
+    return _make(
+        configuration["text_encoder"],
         vocabulary_size=vocabulary_size,
         embedding_dim=configuration["embedding_dim"],
         name="text_encoder",
-        **configuration["text_encoder"],
     )
 
 
@@ -235,22 +278,21 @@ def describe(name, bytes_per_value=4):
 
     Returns:
         A `description.Description`, of images of the row's `image_size` and of texts of
-        its `max_length`, from a vocabulary of 32,000.
+        its `max_length`, from a vocabulary of 32,000, or CLIP's.
 
     Raises:
         ValueError: naming the known models.
     """
     if name in ENCODERS:
-        _, options = ENCODERS[name]
-        return description.describe(
-            lambda: encoder(name), _input_shape(options), bytes_per_value
-        )
+        shape = _input_shape(ENCODERS[name])
+        return description.describe(lambda: encoder(name), shape, bytes_per_value)
     configured = configuration(name)
+    vocabulary_size = VOCABULARY_SIZES[configured["text_encoder"]["kind"]]
     of_images, of_texts = (
         description.describe(make, _input_shape(configured[part]), bytes_per_value)
         for part, make in (
             ("image_encoder", lambda: _image_encoder(configured)),
-            ("text_encoder", lambda: _text_encoder(configured, VOCABULARY_SIZE)),
+            ("text_encoder", lambda: _text_encoder(configured, vocabulary_size)),
         )
     )
     both = of_images + of_texts

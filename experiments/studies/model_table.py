@@ -1,7 +1,7 @@
 """The sizes of all named encoders beside those that their papers print.
 
-Parameters and FLOPs of CoAtNet-0 to 7, BASIC's text encoders and SimCLR's ResNets, and
-the parameters of the grid of image and text sizes; no weights are made.
+Parameters and FLOPs of CoAtNet-0 to 7, BASIC's text encoders, SimCLR's ResNets, CLIP's
+encoders, and the grid of image and text sizes; no weights are made.
 
 Example:
   python -m experiments.studies.model_table --output runs/model_table
@@ -14,7 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 from absl import flags
 from matplotlib import figure
 
-from basic_tf.models import asymmetric_grid, description, zoo
+from basic_tf.models import asymmetric_grid, clip_configurations, description, zoo
 from experiments import command_line
 from experiments.studies import page
 
@@ -22,7 +22,8 @@ _OUTPUT = flags.DEFINE_string("output", None, "Folder for table.json and report.
 _QUICK = flags.DEFINE_boolean("quick", False, "Only what a paper gives figures of.")
 
 # Millions of parameters and billions of FLOPs, as printed: CoAtNet's tables 4 and 5,
-# BASIC's table 5, SimCLR's figure 1, the grid's table of encoders.
+# BASIC's table 5, SimCLR's figure 1, the grid's table of encoders; of CLIP's models, as
+# OpenAI's own notebook counts the released ones.
 PAPERS = {
     "coatnet_0": (25, 4.2),
     "coatnet_1": (42, 8.4),
@@ -38,22 +39,38 @@ PAPERS = {
     "resnet50_x1": (24, None),
     "resnet50_x2": (94, None),
     "resnet50_x4": (375, None),
+    "vit_b_32": (151.277313, None),
+    "vit_l_14": (427.616513, None),
+    "vit_l_14_336": (427.944193, None),
+    "rn50": (102.007137, None),
+    "rn101": (119.688033, None),
+    "rn50x4": (178.300601, None),
+    "image_asym_atto": (10, None),
+    "image_asym_tiny": (50, None),
+    "image_asym_base": (86, None),
+    "image_asym_giant": (194, None),
+    "image_asym_colossal": (352, None),
+    "text_asym_femto": (3, None),
+    "text_asym_atto": (7, None),
+    "text_asym_nano": (18, None),
+    "text_asym_tiny": (37, None),
+    "text_asym_base": (63, None),
+    "text_asym_giant": (145, None),
 }
 AT_512 = {"coatnet_4": 360.9, "coatnet_5": 812, "coatnet_6": 1521, "coatnet_7": 2586}
-GRID_IMAGES = {"atto": 10, "tiny": 50, "base": 86, "giant": 194, "colossal": 352}
-GRID_TEXTS = {"femto": 3, "atto": 7, "nano": 18, "tiny": 37, "base": 63, "giant": 145}
 
 
 def main(arguments):
     command_line.refuse(arguments)
     command_line.check_folder(_OUTPUT.value)
     rows = []
-    for name in zoo.ENCODERS:
+    for name in [*zoo.ENCODERS, *clip_configurations.CLIP_CONFIGURATIONS]:
         if name in PAPERS or not _QUICK.value:
             rows.append(_encoder_row(name))
             print(rows[-1], flush=True)
     rows += [_large_image_row(name, billions) for name, billions in AT_512.items()]
-    rows += [_pair_row(name) for name in asymmetric_grid.PAIRS]
+    by_name = {row["name"]: row for row in rows}
+    rows += [_pair_row(name, by_name) for name in asymmetric_grid.CONFIGURATIONS]
     page.write(
         _OUTPUT.value, "Sizes of the models", _summary(rows), rows, [_plot(rows)]
     )
@@ -62,7 +79,7 @@ def main(arguments):
 
 def _encoder_row(name):
     counted = zoo.describe(name)
-    # BASIC counts an image encoder's multiply-adds; its texts fit neither unit.
+    # The papers count an image encoder's multiply-adds; BASIC's texts fit neither unit.
     per_multiply_add = 2 if name in zoo.TEXT_TRANSFORMERS else 1
     paper_parameters, paper_flops = PAPERS.get(name, (None, None))
     return _row(
@@ -83,16 +100,17 @@ def _large_image_row(name, billions):
     )
 
 
-def _pair_row(name):
+def _pair_row(name, by_name):
     _, of_images, of_texts = name.split("_")
-    return _row(
-        name,
-        asymmetric_grid.parameters(name),
-        GRID_IMAGES[of_images] + GRID_TEXTS[of_texts],
-    )
+    parts = by_name[f"image_asym_{of_images}"], by_name[f"text_asym_{of_texts}"]
+    sums = {
+        field: sum(part[field] for part in parts)
+        for field in ("parameters", "paper_parameters", "flops")
+    }
+    return {"name": name, **sums, "paper_flops": None}
 
 
-def _row(name, parameters, paper_millions, flops=None, paper_billions=None):
+def _row(name, parameters, paper_millions, flops, paper_billions):
     return {
         "name": name,
         "parameters": parameters,
@@ -125,8 +143,8 @@ def _summary(rows):
         "FLOPs are of one image of 224 x 224 pixels (512 where the name says so), in "
         "multiply-adds, as the papers count them, of convolutions, matrix products and "
         "attention. Those of a text of 64 tokens are twice its multiply-adds: no unit "
-        "fits all three of BASIC's figures. The grid's parameters are those of both "
-        "encoders, the paper's the sum of its two rounded figures. Furthest from its "
+        "fits all three of BASIC's figures. A pair's are the sums over its encoders, the "
+        "grid's paper rounds each to millions. Furthest from its "
         f"paper in parameters: {_furthest(_ratios(rows, 'parameters'))}; in FLOPs, of "
         f"the image encoders: {_furthest(images)}."
     )
@@ -139,7 +157,7 @@ def _plot(rows):
         ratios = {
             name: ratio
             for name, ratio in _ratios(rows, field).items()
-            if name not in asymmetric_grid.PAIRS
+            if name not in asymmetric_grid.CONFIGURATIONS
         }
         axes.plot(list(ratios), list(ratios.values()), marker, label=field)
     axes.axhline(1, color="gray", linewidth=0.5)

@@ -10,7 +10,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from basic_tf.export import open_clip_configuration, weights
-from basic_tf.models import clip_configurations, dual_encoder, text_transformer
+from basic_tf.models import dual_encoder, text_transformer, zoo
 from tests.export import pytorch_writer
 
 ORACLES = pathlib.Path(__file__).parent.parent / "oracles"
@@ -22,7 +22,7 @@ def fresh_model(name):
     configuration, vocabulary_size = open_clip_configuration.from_open_clip(description)
     # The recorded images are normalised already.
     configuration["image_encoder"] |= {"mean": (0, 0, 0), "std": (1, 1, 1)}
-    return clip_configurations.dual_encoder(configuration, vocabulary_size)
+    return zoo.build(configuration, vocabulary_size)
 
 
 def tensors_of(name):

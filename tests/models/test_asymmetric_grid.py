@@ -2,7 +2,7 @@
 
 import pytest
 
-from basic_tf.models import asymmetric_grid
+from basic_tf.models import asymmetric_grid, zoo
 
 # Heads, and parameters in millions.
 IMAGE_TABLE = {
@@ -22,34 +22,38 @@ TEXT_TABLE = {
 }
 
 
+def blocks(num_layers, width):
+    """Attention, a feed-forward network four times as wide, two norms, with biases."""
+    return num_layers * (4 * (width**2 + width) + 8 * width**2 + 5 * width + 4 * width)
+
+
 @pytest.mark.parametrize("name", IMAGE_TABLE)
-def test_image_encoders_have_the_printed_millions(name):
-    size = asymmetric_grid.IMAGE_ENCODERS[name]
-    counted = round(asymmetric_grid.image_parameters(size) / 1e6)
-    assert (size.num_heads, counted) == IMAGE_TABLE[name]
+def test_image_encoders_have_the_printed_millions_and_every_weight(name):
+    options = asymmetric_grid.IMAGE_ENCODERS[name]
+    counted = zoo.describe(f"image_asym_{name}").parameters
+    assert (options["num_heads"], round(counted / 1e6)) == IMAGE_TABLE[name]
+    width, layers = options["width"], options["num_layers"]
+    patches, tokens, norms = 3 * 16**2 * width, (14**2 + 2) * width, 4 * width
+    assert counted == patches + tokens + norms + blocks(layers, width) + 512 * width
 
 
 @pytest.mark.parametrize("name", TEXT_TABLE)
-def test_text_encoders_have_the_printed_millions(name):
-    size = asymmetric_grid.TEXT_ENCODERS[name]
-    counted = round(asymmetric_grid.text_parameters(size) / 1e6)
-    assert (size.num_heads, counted) == TEXT_TABLE[name]
+def test_text_encoders_have_the_printed_millions_and_every_weight(name):
+    options = asymmetric_grid.TEXT_ENCODERS[name]
+    counted = zoo.describe(f"text_asym_{name}").parameters
+    assert (options["num_heads"], round(counted / 1e6)) == TEXT_TABLE[name]
+    width, layers = options["width"], options["num_layers"]
+    embeddings, norm = (49_408 + 77) * width, 2 * width
+    assert counted == embeddings + norm + blocks(layers, width) + 512 * width
 
 
 def test_the_pair_of_base_sizes_has_every_parameter_of_clip_vit_b_16():
     # That of OpenAI's checkpoint ViT-B/16.
-    assert asymmetric_grid.parameters("asym_base_base") == 149_620_737
+    assert zoo.describe("asym_base_base").parameters == 149_620_737
 
 
 def test_every_image_encoder_is_paired_with_every_text_encoder():
-    assert len(asymmetric_grid.PAIRS) == 30
-    for name, (of_images, of_texts) in asymmetric_grid.PAIRS.items():
-        _, image_name, text_name = name.split("_")
-        assert asymmetric_grid.IMAGE_ENCODERS[image_name] == of_images
-        assert asymmetric_grid.TEXT_ENCODERS[text_name] == of_texts
-
-
-def test_an_unknown_pair_is_refused():
-    message = "no pair 'asym_base_huge'; known: asym_IMAGE_TEXT with IMAGE of atto, "
-    with pytest.raises(ValueError, match=message):
-        asymmetric_grid.sizes("asym_base_huge")
+    assert len(asymmetric_grid.CONFIGURATIONS) == 30
+    pair = zoo.configuration("asym_giant_femto")
+    assert pair["image_encoder"] == asymmetric_grid.IMAGE_ENCODERS["giant"]
+    assert pair["text_encoder"] == asymmetric_grid.TEXT_ENCODERS["femto"]

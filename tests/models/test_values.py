@@ -4,7 +4,16 @@ import keras
 import numpy as np
 import pytest
 
-from basic_tf.models import coatnet, description, resnet, text_transformer, values
+from basic_tf.models import (
+    causal_text_transformer,
+    coatnet,
+    description,
+    modified_resnet,
+    resnet,
+    text_transformer,
+    values,
+    vision_transformer,
+)
 from basic_tf.models.mbconv import MBConv
 from basic_tf.models.relative_attention import RelativeTransformerBlock
 from tests.models import counted_graph
@@ -34,10 +43,31 @@ def small_resnet():
     return resnet.ResNet((1, 2), width=4, image_size=16)
 
 
+def small_vision_transformer():
+    return vision_transformer.VisionTransformer(
+        4, num_layers=2, width=8, num_heads=2, embedding_dim=5, image_size=16
+    )
+
+
+def small_modified_resnet():
+    return modified_resnet.ModifiedResNet(
+        (1, 2, 1, 1), width=4, num_heads=2, embedding_dim=5, image_size=64
+    )
+
+
+def small_causal_text_transformer():
+    return causal_text_transformer.CausalTextTransformer(
+        50, max_length=6, num_layers=2, width=8, num_heads=2, embedding_dim=5
+    )
+
+
 ENCODERS = {
     "coatnet": (small_coatnet, random_images(1, 16, 16, 3)),
     "resnet": (small_resnet, random_images(1, 16, 16, 3)),
     "text": (small_text_transformer, np.ones((1, 6), "int32")),
+    "vision_transformer": (small_vision_transformer, random_images(1, 16, 16, 3)),
+    "modified_resnet": (small_modified_resnet, random_images(1, 64, 64, 3)),
+    "causal_text": (small_causal_text_transformer, np.ones((1, 6), "int32")),
 }
 
 

@@ -91,6 +91,14 @@ def test_an_encoder_by_name_takes_changes():
     assert texts(np.ones((2, 5), "int32")).shape == (2, 1024)
 
 
+def test_an_unknown_kind_is_refused_with_the_known_ones():
+    configuration = small_configuration()
+    configuration["image_encoder"]["kind"] = "convnext"
+    known = ", ".join(zoo.KINDS)
+    with pytest.raises(ValueError, match=f"kind of encoder 'convnext'; known: {known}"):
+        zoo.build(configuration, 20)
+
+
 def test_an_unknown_encoder_is_refused_with_the_known_ones():
     known = ", ".join(zoo.ENCODERS)
     with pytest.raises(ValueError, match=f"no encoder 'coatnet_8'; known: {known}"):
@@ -160,7 +168,7 @@ def test_the_largest_models_attend_with_wider_heads():
 
 
 def test_a_text_transformer_has_the_parameters_of_its_closed_form():
-    width, layers, vocabulary, length = 1024, 6, zoo.VOCABULARY_SIZE, 64
+    width, layers, vocabulary, length = 1024, 6, 32_000, 64
     block = 12 * width**2 + 13 * width
     closed = (vocabulary + length) * width + layers * block + 2 * width
     assert zoo.describe("text_basic_s").parameters == closed
@@ -168,7 +176,7 @@ def test_a_text_transformer_has_the_parameters_of_its_closed_form():
 
 def test_a_model_is_described_as_it_is_built():
     counted = zoo.describe("basic_nano")
-    model = zoo.build(zoo.configuration("basic_nano"), zoo.VOCABULARY_SIZE)
+    model = zoo.build(zoo.configuration("basic_nano"), 32_000)
     assert counted.parameters == zoo.count_parameters(model)
     assert zoo.describe("basic_nano", 2).activation_bytes * 2 == (
         counted.activation_bytes

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import basic_tf
 from basic_tf.export import open_clip_configuration, saved_model, weights
-from basic_tf.models import clip_configurations
+from basic_tf.models import zoo
 from tests.models.model_test_case import random_images
 
 VOCABULARY = b"a title\nh o\nho m\nhom e</w>\n"  # with 512 bytes and 2 ends: 517 ids
@@ -44,9 +44,7 @@ def source(tmp_path_factory):
     """`(model, folder)` with the files that the program reads."""
     keras.utils.set_random_seed(0)
     folder = tmp_path_factory.mktemp("source")
-    model = clip_configurations.dual_encoder(
-        *open_clip_configuration.from_open_clip(DESCRIPTION)
-    )
+    model = zoo.build(*open_clip_configuration.from_open_clip(DESCRIPTION))
     model.log_scale.assign(3.0)
     state_dict = weights.to_state_dict(model)
     safetensors.numpy.save_file(state_dict, folder / "a.safetensors")
