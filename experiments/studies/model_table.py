@@ -143,8 +143,8 @@ def _summary(rows):
         "FLOPs are of one image of 224 x 224 pixels (512 where the name says so), in "
         "multiply-adds, as the papers count them, of convolutions, matrix products and "
         "attention. Those of a text of 64 tokens are twice its multiply-adds: no unit "
-        "fits all three of BASIC's figures. A pair's are the sums over its encoders, the "
-        "grid's paper rounds each to millions. Furthest from its "
+        "fits all three of BASIC's figures. A pair's are sums over its encoders, which "
+        "the grid's paper rounds to millions each. Furthest from its "
         f"paper in parameters: {_furthest(_ratios(rows, 'parameters'))}; in FLOPs, of "
         f"the image encoders: {_furthest(images)}."
     )
