@@ -6,12 +6,34 @@ from keras import layers, ops
 from basic_tf.models.residual import ResidualBlock
 
 
-def batch_norm(name):
+def batch_norm(name, momentum=0.98, epsilon=1e-3):
     """Batch norm as the convolution stages use it.
 
     The statistics average over about 50 steps, so that short runs have them, too.
     """
-    return layers.BatchNormalization(momentum=0.98, epsilon=1e-3, name=name)
+    return layers.BatchNormalization(momentum=momentum, epsilon=epsilon, name=name)
+
+
+def padding_of(padding, strides, name):
+    """How a 3x3 convolution is padded.
+
+    Args:
+        padding: "same" as TensorFlow: a stride of 2 over an even side pads it behind
+            only; or "symmetric" as PyTorch: by one on each side, which looks elsewhere.
+        strides: of the convolution; with 1 there is no difference.
+        name: of the convolution.
+
+    Returns:
+        `(layers that go before the convolution, its own padding)`.
+
+    Raises:
+        ValueError: for another `padding`.
+    """
+    if padding not in ("same", "symmetric"):
+        raise ValueError(f"padding {padding!r} is not same or symmetric")
+    if padding == "same" or strides == 1:
+        return [], "same"
+    return [layers.ZeroPadding2D(1, name=f"{name}_padding")], "valid"
 
 
 @keras.saving.register_keras_serializable("basic_tf")
@@ -76,11 +98,18 @@ class MBConv(ResidualBlock):
             nearer for every CoAtNet. Of the expanded width, CoAtNet-4 would have 284M
             for 275M.
         activation: "gelu" in the paper; "relu" is a quarter faster on CPUs.
+        squeeze_activation: of squeeze and excitation; `activation` where None. "silu"
+            in timm's, as in EfficientNet.
+        pooling: see `ResidualBlock`.
+        padding: of the depthwise convolution, see `padding_of`.
+        batch_norm_momentum, batch_norm_epsilon: of every norm; PyTorch's are 0.9 and
+            1e-5.
 
     Input `[B, H, W, C]`, output `[B, ceil(H / strides), ceil(W / strides), filters]`.
 
     Raises:
-        ValueError: for another `stride_on`, `expansion_base` or `squeeze_base`.
+        ValueError: for another `stride_on`, `expansion_base`, `squeeze_base`,
+            `pooling` or `padding`.
 
     Example:
         >>> MBConv(32, strides=2)(keras.ops.ones((3, 8, 8, 16))).shape
@@ -97,9 +126,14 @@ class MBConv(ResidualBlock):
         squeeze_ratio=0.25,
         squeeze_base="input",
         activation="gelu",
+        squeeze_activation=None,
+        pooling="max",
+        padding="same",
+        batch_norm_momentum=0.98,
+        batch_norm_epsilon=1e-3,
         **kwargs,
     ):
-        super().__init__(filters, strides, **kwargs)
+        super().__init__(filters, strides, pooling, **kwargs)
         if stride_on not in ("expand", "depthwise"):
             raise ValueError(f"stride_on {stride_on!r} is not expand or depthwise")
         bases = {"expansion_base": expansion_base, "squeeze_base": squeeze_base}
@@ -112,6 +146,10 @@ class MBConv(ResidualBlock):
         self.squeeze_ratio = squeeze_ratio
         self.squeeze_base = squeeze_base
         self.activation = activation
+        self.squeeze_activation = squeeze_activation
+        self.padding = padding
+        self.batch_norm_momentum = batch_norm_momentum
+        self.batch_norm_epsilon = batch_norm_epsilon
 
     def build(self, input_shape):
         widths = {"input": input_shape[-1], "output": self.filters}
@@ -119,29 +157,36 @@ class MBConv(ResidualBlock):
         squeezed = max(1, int(widths[self.squeeze_base] * self.squeeze_ratio))
         self.build_shortcut(input_shape)
         strides = {"expand": 1, "depthwise": 1} | {self.stride_on: self.strides}
+        pad, padding = padding_of(self.padding, strides["depthwise"], "depthwise")
         self.block = keras.Sequential(
             [
-                batch_norm("norm"),
+                self._norm("norm"),
                 layers.Conv2D(
                     expanded, 1, strides["expand"], use_bias=False, name="expand"
                 ),
-                batch_norm("expand_norm"),
+                self._norm("expand_norm"),
                 layers.Activation(self.activation, name="expand_activation"),
+                *pad,
                 layers.DepthwiseConv2D(
                     3,
                     strides["depthwise"],
-                    padding="same",
+                    padding=padding,
                     use_bias=False,
                     name="depthwise",
                 ),
-                batch_norm("depthwise_norm"),
+                self._norm("depthwise_norm"),
                 layers.Activation(self.activation, name="depthwise_activation"),
-                SqueezeExcitation(squeezed, self.activation, name="se"),
+                SqueezeExcitation(
+                    squeezed, self.squeeze_activation or self.activation, name="se"
+                ),
                 layers.Conv2D(self.filters, 1, name="project"),
             ],
             name="block",
         )
         self.block.build(input_shape)
+
+    def _norm(self, name):
+        return batch_norm(name, self.batch_norm_momentum, self.batch_norm_epsilon)
 
     def call(self, inputs, training=None):
         return self.shortcut(inputs) + self.block(inputs, training=training)
@@ -154,4 +199,8 @@ class MBConv(ResidualBlock):
             "squeeze_ratio": self.squeeze_ratio,
             "squeeze_base": self.squeeze_base,
             "activation": self.activation,
+            "squeeze_activation": self.squeeze_activation,
+            "padding": self.padding,
+            "batch_norm_momentum": self.batch_norm_momentum,
+            "batch_norm_epsilon": self.batch_norm_epsilon,
         }

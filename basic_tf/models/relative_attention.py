@@ -90,6 +90,8 @@ class RelativeTransformerBlock(ResidualBlock):
         head_dim: width of an attention head.
         mlp_ratio: hidden width of the feed-forward network over `filters`.
         activation: its activation.
+        pooling: see `ResidualBlock`; of the norm, too.
+        layer_norm_epsilon: of both norms.
 
     Input `[B, H, W, C]`, output `[B, ceil(H / strides), ceil(W / strides), filters]`.
 
@@ -105,23 +107,30 @@ class RelativeTransformerBlock(ResidualBlock):
         head_dim=32,
         mlp_ratio=4,
         activation="gelu",
+        pooling="max",
+        layer_norm_epsilon=1e-5,
         **kwargs,
     ):
-        super().__init__(filters, strides, **kwargs)
+        super().__init__(filters, strides, pooling, **kwargs)
         self.head_dim = head_dim
         self.mlp_ratio = mlp_ratio
         self.activation = activation
+        self.layer_norm_epsilon = layer_norm_epsilon
 
     def build(self, input_shape):
         self.build_shortcut(input_shape)
         output_shape = self.compute_output_shape(input_shape)
-        self.norm = layers.LayerNormalization(epsilon=1e-5, name="norm")
+        self.norm = layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon, name="norm"
+        )
         self.norm.build(input_shape)
         self.attention = RelativeAttention(
             self.filters, self.head_dim, name="attention"
         )
         self.attention.build((*output_shape[:3], input_shape[-1]))
-        self.feed_forward = feed_forward(self.filters, self.mlp_ratio, self.activation)
+        self.feed_forward = feed_forward(
+            self.filters, self.mlp_ratio, self.activation, self.layer_norm_epsilon
+        )
         self.feed_forward.build(output_shape)
 
     def call(self, inputs):
@@ -136,4 +145,5 @@ class RelativeTransformerBlock(ResidualBlock):
             "head_dim": self.head_dim,
             "mlp_ratio": self.mlp_ratio,
             "activation": self.activation,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
         }

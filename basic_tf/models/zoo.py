@@ -17,6 +17,7 @@ from basic_tf.models.dual_encoder import DualEncoder
 from basic_tf.models.modified_resnet import ModifiedResNet
 from basic_tf.models.resnet import ResNet
 from basic_tf.models.text_transformer import TextTransformer
+from basic_tf.models.timm_configurations import TIMM_COATNETS
 from basic_tf.models.vision_transformer import VisionTransformer
 
 KINDS = {
@@ -75,6 +76,10 @@ def _with_output(options, embedding_dim):
 # Encoders by themselves. A CoAtNet ends in the classifier that its paper counts.
 ENCODERS = {
     **{name: _with_output(each, CLASSES) for name, each in COATNETS.items()},
+    **{
+        f"timm_{name}": _with_output(each, CLASSES)
+        for name, each in TIMM_COATNETS.items()
+    },
     **{
         name: _with_output(each, each["width"])
         for name, each in TEXT_TRANSFORMERS.items()

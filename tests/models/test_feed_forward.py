@@ -23,11 +23,12 @@ def test_norm_expansion_activation_and_projection_follow_in_this_order(
     numpy_layers.assert_agrees(feed_forward(6, 3, activation), reference, shape)
 
 
-def test_epsilon_bounds_what_small_differences_become():
-    """Of `(a, -a)` the norm makes `a / sqrt(a^2 + 1e-5)`: half for `3 a^2 = 1e-5`."""
-    layer = feed_forward(2, 1, "linear")
+@pytest.mark.parametrize("options, epsilon", [({}, 1e-5), ({"epsilon": 1e-6}, 1e-6)])
+def test_epsilon_bounds_what_small_differences_become(options, epsilon):
+    """Of `(a, -a)` the norm makes `a / sqrt(a^2 + e)`: half for `3 a^2 = e`."""
+    layer = feed_forward(2, 1, "linear", **options)
     layer.build((None, 2))
     for dense in layer.layers[1:]:
         dense.set_weights([np.eye(2), np.zeros(2)])
-    inputs = np.sqrt(1e-5 / 3) * np.array([[1, -1]])
+    inputs = np.sqrt(epsilon / 3) * np.array([[1, -1]])
     np.testing.assert_allclose(layer(inputs), [[0.5, -0.5]], rtol=1e-5)

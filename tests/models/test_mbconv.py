@@ -1,5 +1,7 @@
 """MBConv and squeeze-and-excitation against their equations in float64 NumPy."""
 
+import keras
+import numpy as np
 import pytest
 
 from basic_tf.models import mbconv
@@ -84,6 +86,38 @@ def test_the_ratios_are_of_the_width_that_is_named(
 def test_another_base_is_refused(field):
     with pytest.raises(ValueError, match=f"{field} 'hidden' is not input or output"):
         mbconv.MBConv(8, **{field: "hidden"})
+
+
+@pytest.mark.parametrize("padding, first", [("same", 1), ("symmetric", 0)])
+def test_a_strided_convolution_begins_where_its_padding_says(padding, first):
+    """The middle of each window: the second of every two positions, or the first."""
+    pad, own = mbconv.padding_of(padding, strides=2, name="conv")
+    middle = keras.layers.DepthwiseConv2D(3, 2, padding=own, use_bias=False)
+    layer = keras.Sequential([*pad, middle])
+    layer.build((None, 6, 8, 3))
+    middle.set_weights([np.eye(9)[4].reshape(3, 3, 1, 1).repeat(3, axis=2)])
+    inputs = random_images(2, 6, 8, 3)
+    np.testing.assert_array_equal(layer(inputs), inputs[:, first::2, first::2])
+
+
+def test_without_a_stride_there_is_one_padding():
+    assert mbconv.padding_of("symmetric", strides=1, name="conv") == ([], "same")
+
+
+def test_another_padding_is_refused():
+    with pytest.raises(ValueError, match="padding 'valid' is not same or symmetric"):
+        mbconv.padding_of("valid", 2, "conv")
+
+
+def test_mbconv_hands_its_constants_on():
+    block = mbconv.MBConv(
+        8, squeeze_activation="silu", batch_norm_momentum=0.9, batch_norm_epsilon=1e-5
+    )
+    block.build((None, 4, 4, 8))
+    norms = [part for part in block.block.layers if "norm" in part.name]
+    assert [(norm.momentum, norm.epsilon) for norm in norms] == [(0.9, 1e-5)] * 3
+    parts = {layer.name: layer for layer in block.block.layers}
+    assert parts["se"].activation == "silu"
 
 
 def test_mbconv_takes_its_ratios_and_activation():

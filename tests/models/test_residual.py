@@ -26,6 +26,18 @@ def test_the_shortcut_pools_and_projects(filters, strides, height, width):
     assert shape == block(np.zeros((2, height, width, 6), "float32")).shape
 
 
+def test_the_pooling_may_be_the_average():
+    block = Shortcut(6, 2, "average")
+    inputs = np.random.default_rng(0).normal(size=(2, 4, 8, 6)).astype("float32")
+    expected = inputs.reshape(2, 2, 2, 4, 2, 6).mean((2, 4))
+    np.testing.assert_allclose(block(inputs), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_another_pooling_is_refused():
+    with pytest.raises(ValueError, match="pooling 'sum' is not max or average"):
+        Shortcut(6, 2, "sum")
+
+
 def test_equal_width_without_stride_is_the_identity():
     block = Shortcut(6, 1)
     inputs = np.random.default_rng(0).normal(size=(1, 2, 3, 6)).astype("float32")

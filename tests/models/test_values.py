@@ -11,6 +11,7 @@ from basic_tf.models import (
     modified_resnet,
     resnet,
     text_transformer,
+    timm_configurations,
     values,
     vision_transformer,
 )
@@ -30,6 +31,19 @@ def small_coatnet():
         image_size=16,
         head_dim=4,
         expansion_base="output",
+    )
+
+
+def small_timm_coatnet():
+    return coatnet.CoAtNet(
+        **timm_configurations.DEFINITION,
+        depths=(2, 2, 1, 2, 1),
+        widths=(4, 4, 8, 8, 12),
+        blocks=("mbconv", "mbconv", "transformer", "transformer"),
+        embedding_dim=10,
+        image_size=64,
+        head_dim=4,
+        head=("mean", "norm", "tanh"),
     )
 
 
@@ -63,6 +77,7 @@ def small_causal_text_transformer():
 
 ENCODERS = {
     "coatnet": (small_coatnet, random_images(1, 16, 16, 3)),
+    "timm_coatnet": (small_timm_coatnet, random_images(1, 64, 64, 3)),
     "resnet": (small_resnet, random_images(1, 16, 16, 3)),
     "text": (small_text_transformer, np.ones((1, 6), "int32")),
     "vision_transformer": (small_vision_transformer, random_images(1, 16, 16, 3)),
