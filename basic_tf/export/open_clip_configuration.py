@@ -1,9 +1,10 @@
 """OpenCLIP's JSON of a model, as a configuration of ours."""
 
-from basic_tf.models import clip_configurations
+from basic_tf.models import clip_configurations, pixel_normalization
+from basic_tf.models.timm_configurations import TIMM_COATNETS, TOTAL_STRIDE
 
 # Fields that change the network in ways that ours does not know: the only value that is
-# read. Those of timm and Hugging Face towers are in none of these tables.
+# read. Those of other timm and Hugging Face towers are in none of these tables.
 _FIXED_VISION = {
     "ls_init_value": None,
     "patch_dropout": 0.0,
@@ -16,6 +17,12 @@ _FIXED_VISION = {
     "act_kwargs": None,
     "norm_kwargs": None,
     "timm_model_name": None,
+}
+_FIXED_TIMM = {
+    "timm_pool": "avg",
+    "timm_proj": "linear",
+    "timm_drop": 0.0,
+    "timm_drop_path": None,
 }
 _FIXED_TEXT = {
     "mlp_ratio": 4.0,
@@ -70,12 +77,15 @@ def from_open_clip(description):
     # The images have the size that the encoder takes.
     optional = {"mean", "std", "size"}
     _check("preprocess_cfg", preprocessing, optional, _FIXED_PREPROCESSING)
-    _check("model_cfg", description, {"quick_gelu"}, {"custom_text": False})
-    vision, text = description["vision_cfg"], description["text_cfg"]
-    _check("vision_cfg", vision, {"head_width", "mlp_ratio"}, _FIXED_VISION)
+    vision = description.get("vision_cfg", {})
+    timm = vision.get("timm_model_name") is not None
+    # Beside a timm tower it says no more than how the text encoder's names begin.
+    optional = {"quick_gelu", "custom_text"} if timm else {"quick_gelu"}
+    _check("model_cfg", description, optional, {"custom_text": False})
+    text = description["text_cfg"]
     _check("text_cfg", text, set(), _FIXED_TEXT)
     activation = "quick_gelu" if description.get("quick_gelu") else "gelu"
-    image_encoder = _image_encoder(vision, activation)
+    image_encoder = _coatnet(vision) if timm else _image_encoder(vision, activation)
     image_encoder |= {
         name: tuple(preprocessing[name])
         for name in ("mean", "std")
@@ -97,7 +107,34 @@ def from_open_clip(description):
     return configuration, text["vocab_size"]
 
 
+def _coatnet(vision):
+    """Of a tower of timm's; an empty `timm_pool` leaves timm's, which is the mean."""
+    name = vision["timm_model_name"]
+    if name not in TIMM_COATNETS:
+        raise ValueError(
+            f"vision_cfg has timm_model_name {name!r}; only None is known here, and "
+            f"{', '.join(TIMM_COATNETS)}"
+        )
+    vision = vision | {"timm_pool": vision.get("timm_pool") or "avg"}
+    optional = {"timm_proj_bias", "timm_model_pretrained"}
+    required = "timm_model_name", "image_size"
+    _check("vision_cfg", vision, optional, _FIXED_TIMM, required)
+    if vision["image_size"] % TOTAL_STRIDE:
+        raise ValueError(
+            f"vision_cfg has image_size {vision['image_size']}; this tower takes "
+            f"multiples of {TOTAL_STRIDE}"
+        )
+    return TIMM_COATNETS[name] | {
+        "image_size": vision["image_size"],
+        "projection_bias": vision.get("timm_proj_bias", False),
+        # What OpenCLIP takes off where the file does not say.
+        "mean": pixel_normalization.CLIP_MEAN,
+        "std": pixel_normalization.CLIP_STD,
+    }
+
+
 def _image_encoder(vision, activation):
+    _check("vision_cfg", vision, {"head_width", "mlp_ratio"}, _FIXED_VISION)
     head_width = vision.get("head_width", clip_configurations.HEAD_DIM)
     if isinstance(vision["layers"], list):
         return {
@@ -131,7 +168,8 @@ def _check(name, fields, optional, fixed, required=None):
         if field not in fixed:
             raise ValueError(
                 f"{name} has {field!r}, which is unknown here: this is no CLIP of "
-                "vision transformer or ResNet and causal text transformer"
+                "vision transformer, ResNet or timm's CoAtNet and causal text "
+                "transformer"
             )
         if value != fixed[field]:
             raise ValueError(

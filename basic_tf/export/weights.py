@@ -1,56 +1,20 @@
 """OpenCLIP's and OpenAI's names of CLIP's weights, and ours: one table, read both ways.
 
-A row of the table is what a file calls a tensor, what our model calls it, and how the
-one is turned into the other. `{n}` stands for the same number on both sides, and
+Its rows are as in `name_rows`. `{n}` stands for the same number on both sides, and
 `{a,b}` for several of our variables that the file keeps in one tensor.
 """
 
-import collections
 import re
 
 import numpy as np
 
-from basic_tf.export import checkpoint_files
+from basic_tf.export import checkpoint_files, name_rows, timm_names
+from basic_tf.export.name_rows import CONVOLUTION, DENSE_THIRDS, SAME, THIRDS
 from basic_tf.models.causal_text_transformer import CausalTextTransformer
+from basic_tf.models.coatnet import CoAtNet
 from basic_tf.models.dual_encoder import DualEncoder
 from basic_tf.models.modified_resnet import ModifiedResNet
 from basic_tf.models.vision_transformer import VisionTransformer
-
-# unpack: the file's array -> ours, a tuple; pack: the other way round.
-Transformation = collections.namedtuple("Transformation", "unpack pack")
-
-SAME = Transformation(lambda array: (array,), lambda array: array)
-DENSE = Transformation(lambda array: (array.T,), lambda array: array.T)
-CONVOLUTION = Transformation(  # [out, in, height, width] there
-    lambda array: (array.transpose(2, 3, 1, 0),),
-    lambda array: array.transpose(3, 2, 0, 1),
-)
-THIRDS = Transformation(
-    lambda array: tuple(np.split(array, 3)), lambda *arrays: np.concatenate(arrays)
-)
-DENSE_THIRDS = Transformation(
-    lambda array: tuple(third.T for third in np.split(array, 3)),
-    lambda *arrays: np.concatenate([array.T for array in arrays]),
-)
-
-
-def _norm(theirs, ours):
-    return [(f"{theirs}.weight", f"{ours}/gamma", SAME)] + [
-        (f"{theirs}.bias", f"{ours}/beta", SAME)
-    ]
-
-
-def _batch_norm(theirs, ours):
-    return _norm(theirs, ours) + [
-        (f"{theirs}.running_mean", f"{ours}/moving_mean", SAME),
-        (f"{theirs}.running_var", f"{ours}/moving_variance", SAME),
-    ]
-
-
-def _dense(theirs, ours):
-    return [(f"{theirs}.weight", f"{ours}/kernel", DENSE)] + [
-        (f"{theirs}.bias", f"{ours}/bias", SAME)
-    ]
 
 
 def _transformer(theirs, ours):
@@ -58,36 +22,36 @@ def _transformer(theirs, ours):
     feed_forward = f"{ours}/block{{n}}/feed_forward"
     projections = f"{attention}/{{query,key,value}}"
     return [
-        *_norm(f"{block}.ln_1", f"{ours}/block{{n}}/norm"),
+        *name_rows.norm(f"{block}.ln_1", f"{ours}/block{{n}}/norm"),
         (f"{block}.attn.in_proj_weight", f"{projections}/kernel", DENSE_THIRDS),
         (f"{block}.attn.in_proj_bias", f"{projections}/bias", THIRDS),
-        *_dense(f"{block}.attn.out_proj", f"{attention}/output"),
-        *_norm(f"{block}.ln_2", f"{feed_forward}/norm"),
-        *_dense(f"{block}.mlp.c_fc", f"{feed_forward}/expand"),
-        *_dense(f"{block}.mlp.c_proj", f"{feed_forward}/project"),
+        *name_rows.dense(f"{block}.attn.out_proj", f"{attention}/output"),
+        *name_rows.norm(f"{block}.ln_2", f"{feed_forward}/norm"),
+        *name_rows.dense(f"{block}.mlp.c_fc", f"{feed_forward}/expand"),
+        *name_rows.dense(f"{block}.mlp.c_proj", f"{feed_forward}/project"),
     ]
 
 
 def _convolutions(theirs, ours):
     for index in (1, 2, 3):
         yield f"{theirs}conv{index}.weight", f"{ours}/conv{index}/kernel", CONVOLUTION
-        yield from _batch_norm(f"{theirs}bn{index}", f"{ours}/norm{index}")
+        yield from name_rows.batch_norm(f"{theirs}bn{index}", f"{ours}/norm{index}")
 
 
 TEXT_TRANSFORMER = [
     ("token_embedding.weight", "text_encoder/token_embedding/embeddings", SAME),
     ("positional_embedding", "text_encoder/position_embedding/embeddings", SAME),
     *_transformer("transformer", "text_encoder"),
-    *_norm("ln_final", "text_encoder/norm"),
+    *name_rows.norm("ln_final", "text_encoder/norm"),
     ("text_projection", "text_encoder/projection/kernel", SAME),
 ]
 VISION_TRANSFORMER = [
     ("visual.class_embedding", "image_encoder/class_embedding", SAME),
     ("visual.positional_embedding", "image_encoder/position_embedding", SAME),
     ("visual.conv1.weight", "image_encoder/patch_embedding/kernel", CONVOLUTION),
-    *_norm("visual.ln_pre", "image_encoder/pre_norm"),
+    *name_rows.norm("visual.ln_pre", "image_encoder/pre_norm"),
     *_transformer("visual.transformer", "image_encoder"),
-    *_norm("visual.ln_post", "image_encoder/norm"),
+    *name_rows.norm("visual.ln_post", "image_encoder/norm"),
     ("visual.proj", "image_encoder/projection/kernel", SAME),
 ]
 _BLOCK, _OUR_BLOCK = "visual.layer{n}.{m}.", "image_encoder/stage{n}_block{m}"
@@ -96,19 +60,21 @@ MODIFIED_RESNET = [
     *_convolutions("visual.", "image_encoder/stem"),
     *_convolutions(_BLOCK, f"{_OUR_BLOCK}/residual"),
     (f"{_BLOCK}downsample.0.weight", f"{_OUR_BLOCK}/shortcut/conv/kernel", CONVOLUTION),
-    *_batch_norm(f"{_BLOCK}downsample.1", f"{_OUR_BLOCK}/shortcut/norm"),
+    *name_rows.batch_norm(f"{_BLOCK}downsample.1", f"{_OUR_BLOCK}/shortcut/norm"),
     (f"{_POOLING}.positional_embedding", f"{_OUR_POOLING}/position_embedding", SAME),
-    *_dense(f"{_POOLING}.q_proj", f"{_OUR_POOLING}/attention/query"),
-    *_dense(f"{_POOLING}.k_proj", f"{_OUR_POOLING}/attention/key"),
-    *_dense(f"{_POOLING}.v_proj", f"{_OUR_POOLING}/attention/value"),
-    *_dense(f"{_POOLING}.c_proj", f"{_OUR_POOLING}/attention/output"),
+    *name_rows.dense(f"{_POOLING}.q_proj", f"{_OUR_POOLING}/attention/query"),
+    *name_rows.dense(f"{_POOLING}.k_proj", f"{_OUR_POOLING}/attention/key"),
+    *name_rows.dense(f"{_POOLING}.v_proj", f"{_OUR_POOLING}/attention/value"),
+    *name_rows.dense(f"{_POOLING}.c_proj", f"{_OUR_POOLING}/attention/output"),
 ]
-TABLES = {
+TABLES = {  # or the function that makes them of an encoder
     DualEncoder: [("logit_scale", "log_scale", SAME)],
     CausalTextTransformer: TEXT_TRANSFORMER,
     VisionTransformer: VISION_TRANSFORMER,
     ModifiedResNet: MODIFIED_RESNET,
+    CoAtNet: timm_names.in_open_clip,
 }
+CUSTOM_TEXT = "text."  # before the names of the text encoder in a CustomTextCLIP
 
 # What a file may hold beside the weights: counters, masks, and sizes as tensors.
 BUFFERS = re.compile(
@@ -121,8 +87,9 @@ def load_weights(model, path):
     """Assigns the weights of a file to a model; nothing, unless all of them fit.
 
     Args:
-        model: a built `DualEncoder` of a `VisionTransformer` or `ModifiedResNet` and a
-            `CausalTextTransformer`.
+        model: a built `DualEncoder` of a `VisionTransformer`, `ModifiedResNet` or
+            `CoAtNet` of timm's definition and a `CausalTextTransformer`; or such a
+            `CoAtNet` by itself, for a file of timm's.
         path: a file as `checkpoint_files.read` takes it.
 
     Raises:
@@ -130,12 +97,13 @@ def load_weights(model, path):
             every tensor that is missing, left over or wrongly shaped. The model is then
             as it was.
     """
-    entries = _entries(model)
     tensors = {
         name: tensor
         for name, tensor in checkpoint_files.read(path).items()
         if not BUFFERS.fullmatch(name)
     }
+    custom_text = any(name.startswith(CUSTOM_TEXT) for name in tensors)
+    entries = _entries(model, custom_text)
     wrong = [f"{name} is missing" for name in entries if name not in tensors]
     wrong += [f"{name} is left over" for name in tensors if name not in entries]
     for name in entries.keys() & tensors.keys():
@@ -155,11 +123,13 @@ def load_weights(model, path):
             variable.assign(value)
 
 
-def to_state_dict(model):
-    """The weights of a model under OpenCLIP's names.
+def to_state_dict(model, custom_text=False):
+    """The weights of a model under OpenCLIP's names; of a `CoAtNet` alone, timm's.
 
     Args:
         model: as of `load_weights`.
+        custom_text: whether the text encoder's names are those of a CustomTextCLIP,
+            which OpenCLIP makes of a description with `custom_text`.
 
     Returns:
         `{name: float32 array}`. OpenCLIP loads it as it is, counters of batch norm
@@ -170,7 +140,7 @@ def to_state_dict(model):
             transformation.pack(*(variable.numpy() for variable in variables)),
             order="C",
         )
-        for name, (variables, transformation) in _entries(model).items()
+        for name, (variables, transformation) in _entries(model, custom_text).items()
     }
 
 
@@ -182,11 +152,11 @@ def _packed_shape(variables, transformation):
     return transformation.pack(*zeros).shape
 
 
-def _entries(model):
+def _entries(model, custom_text):
     """`{name in a file: (our variables, transformation)}` of a model."""
     variables = _variables(model)
     entries = {}
-    for theirs, ours, transformation in _table(model):
+    for theirs, ours, transformation in _table(model, custom_text):
         first, *others = _alternatives(ours)
         pattern = re.sub(r"\\{(\w)\\}", r"(?P<\1>\\d+)", re.escape(first))
         for path in variables:
@@ -200,8 +170,10 @@ def _entries(model):
     return entries
 
 
-def _table(model):
+def _table(model, custom_text):
     """The rows for a model; other encoders may have equal names and another meaning."""
+    if type(model) is CoAtNet:
+        return timm_names.alone(model)
     rows = []
     for part in (model, model.image_encoder, model.text_encoder):
         if type(part) not in TABLES:
@@ -209,7 +181,11 @@ def _table(model):
                 f"CLIP has no weights for {type(part).__name__}; it has for "
                 f"{', '.join(known.__name__ for known in TABLES)}"
             )
-        rows += TABLES[type(part)]
+        table = TABLES[type(part)]
+        if callable(table):
+            table = table(part)
+        prefix = CUSTOM_TEXT if custom_text and part is model.text_encoder else ""
+        rows += [(prefix + theirs, *others) for theirs, *others in table]
     return rows
 
 
@@ -223,12 +199,18 @@ def _alternatives(path):
 
 def _variables(model):
     """The variables by path, whatever the model and its encoders are called."""
-    variables = {"log_scale": model.log_scale}
-    for encoder, name in (
-        (model.image_encoder, "image_encoder"),
-        (model.text_encoder, "text_encoder"),
-    ):
-        for variable in encoder.variables:
-            _, path = f"/{variable.path}".split(f"/{encoder.name}/", 1)
-            variables[f"{name}/{path}"] = variable
+    if type(model) is CoAtNet:
+        return _variables_of(model, "image_encoder")
+    return {
+        "log_scale": model.log_scale,
+        **_variables_of(model.image_encoder, "image_encoder"),
+        **_variables_of(model.text_encoder, "text_encoder"),
+    }
+
+
+def _variables_of(encoder, name):
+    variables = {}
+    for variable in encoder.variables:
+        _, path = f"/{variable.path}".split(f"/{encoder.name}/", 1)
+        variables[f"{name}/{path}"] = variable
     return variables

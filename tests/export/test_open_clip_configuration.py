@@ -6,7 +6,11 @@ import re
 import pytest
 
 from basic_tf.export import open_clip_configuration
-from basic_tf.models import clip_configurations
+from basic_tf.models import (
+    clip_configurations,
+    pixel_normalization,
+    timm_configurations,
+)
 
 TEXT = {
     "context_length": 77,
@@ -30,6 +34,22 @@ RN50 = {
         "layers": [3, 4, 6, 3],
         "width": 64,
         "patch_size": None,
+    },
+    "text_cfg": TEXT,
+}
+
+
+COATNET = {
+    "embed_dim": 512,
+    "custom_text": True,
+    "vision_cfg": {
+        "timm_model_name": "coatnet_0_224",
+        "timm_model_pretrained": False,
+        "timm_pool": "",
+        "timm_proj": "linear",
+        "timm_drop": 0.0,
+        "timm_drop_path": None,
+        "image_size": 224,
     },
     "text_cfg": TEXT,
 }
@@ -78,6 +98,49 @@ def test_a_file_of_a_published_model_has_the_mean_and_deviation_of_the_pixels():
     configuration, _ = open_clip_configuration.from_open_clip(description)
     assert configuration["image_encoder"]["mean"] == (0.5, 0.4, 0.3)
     assert configuration["image_encoder"]["std"] == (0.2, 0.3, 0.4)
+
+
+def test_a_coatnet_of_timm_gives_its_configuration():
+    configuration, vocabulary_size = open_clip_configuration.from_open_clip(COATNET)
+    assert vocabulary_size == clip_configurations.VOCABULARY_SIZE
+    assert configuration["embedding_dim"] == 512
+    assert configuration["text_encoder"]["activation"] == "gelu"
+    named = timm_configurations.TIMM_COATNETS["coatnet_0_224"]
+    assert configuration["image_encoder"] == named | {
+        "projection_bias": False,
+        "mean": pixel_normalization.CLIP_MEAN,
+        "std": pixel_normalization.CLIP_STD,
+    }
+
+
+def changed_coatnet(**fields):
+    return COATNET | {"vision_cfg": COATNET["vision_cfg"] | fields}
+
+
+def test_a_coatnet_takes_image_size_and_bias_of_the_projection():
+    description = changed_coatnet(image_size=384, timm_proj_bias=True, timm_pool="avg")
+    configuration, _ = open_clip_configuration.from_open_clip(description)
+    assert configuration["image_encoder"]["image_size"] == 384
+    assert configuration["image_encoder"]["projection_bias"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"timm_model_name": "coatnet_0_rw_224"},
+            "timm_model_name 'coatnet_0_rw_224'; only None is known here, and coatnet_",
+        ),
+        ({"timm_pool": "abs_attn"}, "timm_pool 'abs_attn'; only 'avg' is known here"),
+        ({"timm_proj": "mlp"}, "timm_proj 'mlp'; only 'linear' is known here"),
+        ({"timm_drop_path": 0.1}, "timm_drop_path 0.1; only None is known here"),
+        ({"width": 64}, "vision_cfg has 'width', which is unknown here"),
+        ({"image_size": 80}, "image_size 80; this tower takes multiples of 32"),
+    ],
+)
+def test_another_tower_of_timm_is_refused(fields, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        open_clip_configuration.from_open_clip(changed_coatnet(**fields))
 
 
 def test_a_field_that_says_what_is_anyway_is_read_over():
