@@ -82,11 +82,14 @@ class ClipTokenizer:
         Every row starts with the start-of-text id and holds an end-of-text id; a longer
         text is cut before it.
         """
+        texts = tf.convert_to_tensor(texts, tf.string)
         ids = self._encode(texts)[:, : self.max_length - 2]
         starts = tf.fill([ids.nrows(), 1], self._start_id)
         ends = tf.fill([ids.nrows(), 1], self._end_id)
         ids = tf.concat([starts, ids, ends], axis=1)
-        return ids.to_tensor(PADDING_ID, shape=[None, self.max_length])
+        rows = ids.to_tensor(PADDING_ID, shape=[None, self.max_length])
+        # Rows that are split and joined lose a static N, which microbatches need.
+        return tf.ensure_shape(rows, [texts.shape[0], self.max_length])
 
     def lengths(self, texts):
         """`[N]` strings -> `[N]` int: ids of each text, both ends included, uncut."""

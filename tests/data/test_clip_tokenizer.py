@@ -94,6 +94,12 @@ def test_ids_are_the_same_inside_a_dataset(clip):
     np.testing.assert_array_equal(rows, RECORDED["context_77"])
 
 
+def test_a_batch_of_static_size_stays_one(clip):
+    dataset = tf.data.Dataset.from_tensor_slices(CAPTIONS)
+    dataset = dataset.batch(4, drop_remainder=True).map(clip)
+    assert dataset.element_spec.shape.as_list() == [4, 77]
+
+
 def test_ids_are_the_same_in_a_saved_model(clip, tmp_path):
     module = tf.Module()
     spec = tf.TensorSpec([None], tf.string)
