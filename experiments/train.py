@@ -6,6 +6,8 @@ Examples:
       --config.phases.scratch.batch_size=512 --workdir runs/b
   python -m experiments.train --config experiments/configs/glyphs.py --workdir runs/c \\
       --strategy mirrored
+  python -m experiments.train --workdir runs/d \\
+      --config experiments/configs/finetune.py:runs/a,pairs.csv
 """
 
 import os

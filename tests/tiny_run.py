@@ -2,8 +2,10 @@
 
 from ml_collections import ConfigDict
 
+from basic_tf.data import tokenizer
+from basic_tf.models import zoo
 from basic_tf.optimizers import groups
-from basic_tf.training import loop
+from basic_tf.training import checkpoints, loaded_run, loop
 
 
 def tiny_config(data_dir):
@@ -85,3 +87,15 @@ def train_tiny_run(folder):
     workdir = folder / "run"
     loop.train(tiny_config(folder / "data"), workdir)
     return workdir
+
+
+def write_untrained_run(workdir):
+    """The same model with fresh weights, in a folder that is there, without data."""
+    config = tiny_config("data")
+    content = tokenizer.train(["a red square", "a blue circle"] * 3, 40)
+    ours = tokenizer.Tokenizer(content, config.model.text_encoder.max_length)
+    model = zoo.build(config.model.to_dict(), ours.vocabulary_size)
+    checkpoints.save(workdir / "checkpoints", 0, loaded_run.model_variables(model))
+    (workdir / "config.json").write_text(config.to_json_best_effort())
+    (workdir / "tokenizer.model").write_bytes(content)
+    (workdir / "labels.json").write_text("[]")

@@ -1,6 +1,6 @@
 """Makes a run of the weights of a CLIP model of OpenAI or OpenCLIP.
 
-The run can be evaluated and exported like one that was trained here.
+The run can be evaluated, exported and fine-tuned like one that was trained here.
 
 Examples:
   python -m tools.import_weights --weights open_clip_model.safetensors \\

@@ -1,7 +1,10 @@
-"""OpenCLIP's JSON of a model, as a configuration of ours."""
+"""OpenCLIP's JSON of a model, as a configuration of ours, and the other way round."""
 
 from basic_tf.models import clip_configurations, pixel_normalization
+from basic_tf.models.causal_text_transformer import CausalTextTransformer
+from basic_tf.models.modified_resnet import ModifiedResNet
 from basic_tf.models.timm_configurations import TIMM_COATNETS, TOTAL_STRIDE
+from basic_tf.models.vision_transformer import VisionTransformer
 
 # Fields that change the network in ways that ours does not know: the only value that is
 # read. Those of other timm and Hugging Face towers are in none of these tables.
@@ -130,6 +133,71 @@ def _coatnet(vision):
         # What OpenCLIP takes off where the file does not say.
         "mean": pixel_normalization.CLIP_MEAN,
         "std": pixel_normalization.CLIP_STD,
+    }
+
+
+def to_open_clip(model):
+    """OpenCLIP's description of a model of CLIP.
+
+    Args:
+        model: `DualEncoder` of a `VisionTransformer` or `ModifiedResNet` and a
+            `CausalTextTransformer`.
+
+    Returns:
+        The content of an `open_clip_config.json`, which `from_open_clip` reads.
+
+    Raises:
+        ValueError: for other encoders or activations, which OpenCLIP has no name for.
+    """
+    image, text = model.image_encoder, model.text_encoder
+    known = (VisionTransformer, ModifiedResNet), (CausalTextTransformer,)
+    for encoder, types in zip((image, text), known, strict=True):
+        if type(encoder) not in types:
+            raise ValueError(
+                f"OpenCLIP has no name for a {type(encoder).__name__}; it has for "
+                f"{' and '.join(each.__name__ for each in types)}"
+            )
+    activations = {text.activation, getattr(image, "activation", text.activation)}
+    if activations not in ({"gelu"}, {"quick_gelu"}):
+        raise ValueError(
+            f"OpenCLIP has no name for activation {', '.join(sorted(activations))}; it "
+            "has for gelu or quick_gelu in both encoders"
+        )
+    return {
+        "model_cfg": {
+            "embed_dim": text.embedding_dim,
+            "quick_gelu": activations == {"quick_gelu"},
+            "vision_cfg": _vision(image),
+            "text_cfg": {
+                "context_length": text.max_length,
+                "vocab_size": text.vocabulary_size,
+                "width": text.width,
+                "heads": text.num_heads,
+                "layers": text.num_layers,
+            },
+        },
+        "preprocess_cfg": {
+            "mean": list(image.mean),
+            "std": list(image.std),
+            "interpolation": "bicubic",
+            "resize_mode": "shortest",
+        },
+    }
+
+
+def _vision(encoder):
+    shared = {"image_size": encoder.image_size, "width": encoder.width}
+    if isinstance(encoder, ModifiedResNet):
+        return shared | {
+            "layers": list(encoder.depths),
+            "patch_size": None,
+            "head_width": encoder.width * 32 // encoder.num_heads,
+        }
+    return shared | {
+        "layers": encoder.num_layers,
+        "patch_size": encoder.patch_size,
+        "head_width": encoder.width // encoder.num_heads,
+        "mlp_ratio": encoder.mlp_ratio,
     }
 
 

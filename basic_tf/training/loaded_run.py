@@ -47,18 +47,10 @@ def load(workdir):
     if not (workdir / "config.json").is_file():
         raise FileNotFoundError(f"{workdir} holds no run: it has no config.json")
     config = ConfigDict(json.loads((workdir / "config.json").read_text()))
-    prefix, _ = checkpoints.read(workdir / "checkpoints", ())
-    if prefix is None:
-        raise FileNotFoundError(f"{workdir}/checkpoints holds no complete checkpoint")
-    is_clip = config.tokenizer.get("kind") == "clip"
-    tokenizer = (clip_tokenizer.ClipTokenizer if is_clip else tokenizers.Tokenizer)(
-        (workdir / "tokenizer.model").read_bytes(),
-        config.model.text_encoder.max_length,
-    )
+    prefix = newest_checkpoint(workdir)
+    tokenizer = make_tokenizer(config, (workdir / "tokenizer.model").read_bytes())
     model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
     checkpoints.restore(prefix, model_variables(model))
-    if not (workdir / "train.json").is_file():
-        logging.warning("%s is not trained to its end: this is %s", workdir, prefix)
     return LoadedRun(
         model=model,
         tokenizer=tokenizer,
@@ -66,6 +58,28 @@ def load(workdir):
         image_size=config.model.image_encoder.image_size,
         label_names=json.loads((workdir / "labels.json").read_text()),
     )
+
+
+def make_tokenizer(config, content):
+    """The tokenizer of a run, from its configuration and its `tokenizer.model`."""
+    is_clip = config.tokenizer.get("kind") == "clip"
+    kind = clip_tokenizer.ClipTokenizer if is_clip else tokenizers.Tokenizer
+    return kind(content, config.model.text_encoder.max_length)
+
+
+def newest_checkpoint(workdir):
+    """Path of the newest complete checkpoint of a run; warns if more are to come.
+
+    Raises:
+        FileNotFoundError: if there is none.
+    """
+    workdir = pathlib.Path(workdir)
+    prefix, _ = checkpoints.read(workdir / "checkpoints", ())
+    if prefix is None:
+        raise FileNotFoundError(f"{workdir}/checkpoints holds no complete checkpoint")
+    if not (workdir / "train.json").is_file():
+        logging.warning("%s is not trained to its end: this is %s", workdir, prefix)
+    return prefix
 
 
 def model_variables(model):

@@ -91,11 +91,15 @@ def train(config, workdir):
 
     Args:
         config: `ConfigDict`; see `experiments/configs/glyphs.py` for its fields.
+            `initial_run`, which need not be there, is the folder of a run whose
+            tokenizer and weights this one starts with; it is read no more once this
+            one has a checkpoint.
         workdir: folder of the run, made when missing.
 
     Raises:
         ValueError: if the folder belongs to a run of another configuration or is in use
-            by another process, or if the configuration cannot be trained.
+            by another process, if the configuration cannot be trained, or if the
+            weights of `initial_run` do not fit its model.
         FloatingPointError: at a step whose loss or gradient is not finite, when the
             phase has skipped its `max_non_finite_steps`.
     """
@@ -150,6 +154,10 @@ def _train_phases(config, workdir, examples, tokenizer):
     if prefix:
         checkpoints.restore(prefix, loaded_run.model_variables(model))
         logging.info("going on from %s", prefix)
+    elif config.get("initial_run"):
+        first = loaded_run.newest_checkpoint(config.initial_run)
+        checkpoints.restore(first, loaded_run.model_variables(model))
+        logging.info("starting from %s", first)
     while state.phase < len(config.phase_order):
         name = config.phase_order[state.phase]
         keras.utils.set_random_seed(config.seed + 1 + state.phase)
@@ -253,19 +261,20 @@ def load_data(config, workdir):
     """Training examples without the captions that are too long, and the tokenizer."""
     examples = sources.load(config.data.train, config.data.data_dir)
     path = workdir / "tokenizer.model"
-    if not path.is_file():
-        model = tokenizers.train(examples.captions, config.tokenizer.vocabulary_size)
+    if path.is_file():
+        model = path.read_bytes()
+    else:
+        model = _first_tokenizer(config, examples.captions)
         if distribution.is_chief():
             files.write_whole(path, model)
-    else:
-        model = path.read_bytes()
     max_length = config.model.text_encoder.max_length
-    tokenizer = tokenizers.Tokenizer(model, max_length)
+    tokenizer = loaded_run.make_tokenizer(config, model)
     keep = tokenizer.lengths(examples.captions).numpy() <= max_length
     if keep.sum() < max(1, (1 - sources.MAX_DROPPED_SHARE) * len(keep)):
         raise ValueError(
             f"{config.data.train}: {(~keep).sum()} of {len(keep)} captions have more "
-            f"than {max_length} tokens; raise model.text_encoder.max_length"
+            f"than {max_length} tokens; shorten them, or raise "
+            "model.text_encoder.max_length"
         )
     logging.info(
         "%s: %d examples, %d dropped for captions of more than %d tokens; %d pieces",
@@ -274,3 +283,10 @@ def load_data(config, workdir):
     )  # fmt: skip
     image_size = config.model.image_encoder.image_size
     return batches.keep_pixels(examples.select(keep), image_size), tokenizer
+
+
+def _first_tokenizer(config, captions):
+    """Content of `tokenizer.model`: the initial run's, or trained on the captions."""
+    if config.get("initial_run"):
+        return (pathlib.Path(config.initial_run) / "tokenizer.model").read_bytes()
+    return tokenizers.train(captions, config.tokenizer.vocabulary_size)

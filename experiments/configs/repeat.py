@@ -14,7 +14,5 @@ def get_config(workdir=""):
     """
     path = pathlib.Path(workdir) / "config.json"
     if not path.is_file():
-        raise ValueError(
-            f"repeat.py:{workdir}: there is no {path}; name a run's folder"
-        )
+        raise ValueError(f"there is no {path}; name a run's folder")
     return ConfigDict(json.loads(path.read_text()))

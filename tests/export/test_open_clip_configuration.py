@@ -8,8 +8,10 @@ import pytest
 from basic_tf.export import open_clip_configuration
 from basic_tf.models import (
     clip_configurations,
+    dual_encoder,
     pixel_normalization,
     timm_configurations,
+    zoo,
 )
 
 TEXT = {
@@ -190,3 +192,55 @@ def test_a_field_that_is_missing_is_named(section):
     del description[section]["width"]
     with pytest.raises(ValueError, match=f"{section} lacks width"):
         open_clip_configuration.from_open_clip(description)
+
+
+def unbuilt(name):
+    """A model of OpenAI's without weights."""
+    encoders = (zoo.encoder(f"{part}_{name}") for part in ("image", "text"))
+    return dual_encoder.DualEncoder(*encoders)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "defaults"),
+    [
+        ("vit_b_32", VIT_B_32, {"head_width": 64, "mlp_ratio": 4}),
+        ("rn50", RN50, {"head_width": 64}),
+    ],
+)
+def test_a_model_is_described_as_open_clip_does(name, expected, defaults):
+    description = open_clip_configuration.to_open_clip(unbuilt(name))
+    vision = expected["vision_cfg"] | defaults
+    assert description["model_cfg"] == expected | {"vision_cfg": vision}
+    # OPENAI_DATASET_MEAN and _STD of open_clip/constants.py.
+    assert description["preprocess_cfg"] == {
+        "mean": [0.48145466, 0.4578275, 0.40821073],
+        "std": [0.26862954, 0.26130258, 0.27577711],
+        "interpolation": "bicubic",
+        "resize_mode": "shortest",
+    }
+
+
+@pytest.mark.parametrize("name", clip_configurations.CLIP_CONFIGURATIONS)
+def test_every_named_model_comes_back_from_its_description(name):
+    description = open_clip_configuration.to_open_clip(unbuilt(name))
+    configuration, vocabulary_size = open_clip_configuration.from_open_clip(description)
+    named = clip_configurations.CLIP_CONFIGURATIONS[name]
+    for part in ("image_encoder", "text_encoder"):
+        # What the description adds are defaults of the class.
+        assert configuration[part].items() >= named[part].items()
+    assert configuration["embedding_dim"] == named["embedding_dim"]
+    assert vocabulary_size == clip_configurations.VOCABULARY_SIZE
+
+
+def test_a_model_that_open_clip_has_no_name_for_is_refused():
+    image, text = zoo.encoder("image_vit_b_32"), zoo.encoder("text_vit_b_32")
+    for encoders, message in (
+        ((zoo.encoder("coatnet_0"), text), "no name for a CoAtNet; it has for Vision"),
+        ((image, image), "no name for a VisionTransformer; it has for CausalText"),
+        (
+            (zoo.encoder("image_vit_b_32", activation="gelu"), text),
+            "no name for activation gelu, quick_gelu; it has for gelu or quick_gelu",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            open_clip_configuration.to_open_clip(dual_encoder.DualEncoder(*encoders))

@@ -13,6 +13,7 @@ from basic_tf.training import (
     run_log,
     supervised_trainer,
 )
+from tests.training.interrupted_run import assert_same_end, train_until
 
 
 @pytest.fixture(scope="module")
@@ -22,42 +23,13 @@ def finished(tmp_path_factory):
     return folder / "data", tiny_run.train_tiny_run(folder)
 
 
-def final_variables(workdir):
-    prefix, _ = checkpoints.read(workdir / "checkpoints", ())
-    reader = tf.train.load_checkpoint(str(prefix))
-    names = reader.get_variable_to_shape_map()
-    return {
-        name: reader.get_tensor(name)
-        for name in names
-        if name.endswith("VARIABLE_VALUE") and "seconds" not in name
-    }
-
-
-def train_until(monkeypatch, config, workdir, total_step):
-    """Trains and breaks off inside a step, as a killed process would."""
-    whole = run_log.StepWatch.on_train_batch_end
-
-    def broken(self, batch, logs=None):
-        whole(self, batch, logs)
-        if self.log.state.total_step == total_step:
-            raise RuntimeError("killed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run_log.StepWatch, "on_train_batch_end", broken)
-        with pytest.raises(RuntimeError, match="killed"):
-            loop.train(config, workdir)
-
-
 @pytest.mark.parametrize("total_step", [3, 9])
 def test_a_killed_run_resumes_bit_for_bit(finished, tmp_path, monkeypatch, total_step):
     data, workdir = finished
     config = tiny_run.tiny_config(data)
     train_until(monkeypatch, config, tmp_path / "run", total_step)
     loop.train(config, tmp_path / "run")
-    expected, actual = final_variables(workdir), final_variables(tmp_path / "run")
-    assert expected.keys() == actual.keys()
-    for name, value in expected.items():
-        np.testing.assert_array_equal(actual[name], value, err_msg=name)
+    assert_same_end(tmp_path / "run", workdir)
     rows = [(r["phase"], r["step"], r["loss"]) for r in run_log.read_rows(workdir)]
     resumed = run_log.read_rows(tmp_path / "run")
     assert rows == [(r["phase"], r["step"], r["loss"]) for r in resumed]
@@ -71,9 +43,7 @@ def test_a_damaged_checkpoint_is_passed_over(finished, tmp_path, monkeypatch, ca
     newest.write_bytes(newest.read_bytes()[: newest.stat().st_size // 2])
     loop.train(config, tmp_path / "run")
     assert "damaged" in caplog.text
-    expected, actual = final_variables(workdir), final_variables(tmp_path / "run")
-    for name, value in expected.items():
-        np.testing.assert_array_equal(actual[name], value, err_msg=name)
+    assert_same_end(tmp_path / "run", workdir)
 
 
 def test_the_frozen_encoder_keeps_every_bit(finished, tmp_path, monkeypatch):
