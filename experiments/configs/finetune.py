@@ -54,6 +54,7 @@ def get_config(argument=""):
             "weight_decay": 0.1,
             "augmentation": {} if variant else {"max_zoom": 0.1, "max_shift": 0.05},
             "optimizer": "adamw",
+            "optimizer_options": {"beta_2": 0.98, "epsilon": 1e-6},  # as CLIP's ViTs
             "rules": _LOCKED_IMAGES if variant else groups.ONE_RULE,
             "microbatch_image": 64,
             "max_non_finite_steps": 0,
