@@ -22,3 +22,11 @@ def load(workdir):
     from basic_tf.training import loaded_run  # TensorFlow takes seconds to import
 
     return loaded_run.load(workdir)
+
+
+def __getattr__(name):
+    if name == "zoo":
+        from basic_tf.models import zoo  # for the same reason
+
+        return zoo
+    raise AttributeError(f"basic_tf has no {name!r}")

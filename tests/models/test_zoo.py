@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 
+import basic_tf
 from basic_tf.models import zoo
 from tests.models.model_test_case import random_images
 
@@ -186,3 +187,9 @@ def test_a_model_is_described_as_it_is_built():
 def test_describing_an_unknown_model_is_refused():
     with pytest.raises(ValueError, match="no model 'basic_xl'; known: "):
         zoo.describe("basic_xl")
+
+
+def test_the_zoo_is_part_of_the_public_interface():
+    assert basic_tf.zoo.describe is zoo.describe
+    with pytest.raises(AttributeError, match="basic_tf has no 'zo'"):
+        basic_tf.zo  # noqa: B018
