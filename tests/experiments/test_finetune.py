@@ -141,7 +141,8 @@ def test_a_model_of_other_shapes_is_refused(given, tmp_path):
     config.model.image_encoder.image_size = 64
     message = (
         "does not fit this model: "
-        "model/dual_encoder/image_encoder/position_embedding (65, 64) (stored: [17, 64]"
+        "model/dual_encoder/image_encoder/position_embedding (65, 64) float32 "
+        "(stored: [17, 64] float32)"
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         loop.train(config, tmp_path)
