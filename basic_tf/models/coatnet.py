@@ -131,17 +131,18 @@ class CoAtNet(keras.Model):
         return keras.Sequential(stem, name="stage0")
 
     def _head(self):
-        kinds = {
-            "mean": layers.GlobalAveragePooling2D(),
-            "norm": layers.LayerNormalization(
-                epsilon=self.layer_norm_epsilon, name="norm"
-            ),
-            "tanh": layers.Dense(self.widths[-1], "tanh", name="tanh"),
-        }
         given = self.before_projection
-        if "mean" not in given or not set(given) <= set(kinds):
+        if "mean" not in given or not set(given) <= {"mean", "norm", "tanh"}:
             raise ValueError(f"head {given} is not of norm, tanh and at least mean")
-        head = [kinds[kind] for kind in given]
+        head = []
+        for kind in given:
+            if kind == "mean":
+                head.append(layers.GlobalAveragePooling2D())
+            elif kind == "norm":
+                epsilon = self.layer_norm_epsilon
+                head.append(layers.LayerNormalization(epsilon=epsilon, name="norm"))
+            else:
+                head.append(layers.Dense(self.widths[-1], "tanh", name="tanh"))
         if self.has_projection:
             projection = layers.Dense(
                 self.embedding_dim, use_bias=self.projection_bias, name="projection"

@@ -48,7 +48,7 @@ def get_config(argument="nano"):
 def _three_phases():
     return {
         "pretrain": _phase(
-            "supervised", steps=1250, batch_size=128, learning_rate=6e-3
+            "supervised", steps=1300, batch_size=128, learning_rate=6e-3
         ),
         "text": _phase(
             "contrastive",
@@ -71,6 +71,8 @@ def _three_phases():
             min_learning_rate=2e-5,
             warmup_steps=4,
             microbatch=128,
+            # In so few steps the moving averages would not follow the weights.
+            batch_norm="frozen",
         ),
     }
 
@@ -88,6 +90,7 @@ def _phase(
     augmentation=AUGMENTATION,
     warmup_steps=100,
     microbatch=0,
+    batch_norm="microbatch",
     rules=groups.ONE_RULE,
 ):
     kinds = {
@@ -113,5 +116,5 @@ def _phase(
         "rules": rules,
         "microbatch_image": microbatch,
         "max_non_finite_steps": 0,  # the first one stops the run
-        "batch_norm": "microbatch",
+        "batch_norm": batch_norm,
     } | kinds[kind]
