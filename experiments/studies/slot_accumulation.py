@@ -219,8 +219,9 @@ def _error(ours, theirs, num_moments):
 
 
 def _median_error(ours, theirs):
-    errors = [
-        np.linalg.norm(np.subtract(one, other)) / np.linalg.norm(other)
+    errors = [  # float64: squares of small second moments are no float32 any more
+        np.linalg.norm(np.subtract(one, other, dtype=float))
+        / np.linalg.norm(np.asarray(other, float))
         for one, other in zip(ours, theirs, strict=True)
         if np.any(other)  # not of weights that no gradient has reached
     ]
