@@ -5,14 +5,10 @@ from keras import layers, ops
 
 from basic_tf.models.attention import SelfAttention
 from basic_tf.models.pixel_normalization import CLIP_MEAN, CLIP_STD, normalize_pixels
+from basic_tf.models.resnet import batch_norm
 
 EXPANSION = 4  # output width of a bottleneck over its inner width
 TOTAL_STRIDE = 32
-
-
-def batch_norm(name):
-    """Batch norm with PyTorch's constants, which CLIP's weights were trained with."""
-    return layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name=name)
 
 
 @keras.saving.register_keras_serializable("basic_tf")

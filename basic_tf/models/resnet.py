@@ -7,7 +7,7 @@ STEMS = ("imagenet", "cifar")
 
 
 def batch_norm(name, **options):
-    """Batch norm as SimCLR's networks use it."""
+    """Batch norm with the constants of SimCLR's and CLIP's networks, PyTorch's."""
     return layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name=name, **options)
 
 
