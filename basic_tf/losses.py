@@ -41,11 +41,12 @@ def contrastive_loss(image_embeddings, text_embeddings, log_scale, caption_ids=N
         )
     )
     logits = ops.matmul(images, ops.transpose(texts)) * ops.exp(log_scale)
-    positives = ops.diagonal(logits)
-    if caption_ids is None:
-        caption_ids = ops.arange(ops.shape(logits)[0])
-    caption_ids = ops.convert_to_tensor(caption_ids)
-    same = ops.equal(caption_ids[:, None], caption_ids[None, :])
+    pair = ops.arange(ops.shape(logits)[0])
+    own = same = ops.equal(pair[:, None], pair[None, :])
+    positives = ops.sum(ops.where(own, logits, 0.0), axis=1)
+    if caption_ids is not None:
+        caption_ids = ops.convert_to_tensor(caption_ids)
+        same = ops.equal(caption_ids[:, None], caption_ids[None, :])
     negatives = ops.where(same, NO_NEGATIVE, logits)
     pair_losses, hits = [], []
     for axis in (1, 0):  # image to text, text to image

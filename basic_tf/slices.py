@@ -1,6 +1,26 @@
 """Going through a tensor in equal slices, one at a time, in a graph."""
 
+import dataclasses
+
 import tensorflow as tf
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """A batch in equal parts: `values` is `[parts, size, ...]`."""
+
+    values: tf.Tensor
+
+    def part(self, index):
+        """`[size, ...]`."""
+        # DTensor gives a wrong part for `self.values[index]`.
+        return tf.gather(self.values, index)
+
+
+def split(values, size):
+    """`[n, ...]` -> `Parts` of `[size, ...]` each."""
+    shape = [values.shape[0] // size, size, *values.shape[1:]]
+    return Parts(tf.reshape(values, shape))
 
 
 def take(values, index, size):

@@ -6,6 +6,8 @@ Examples:
       --config.phases.scratch.batch_size=512 --workdir runs/b
   python -m experiments.train --config experiments/configs/glyphs.py --workdir runs/c \\
       --strategy mirrored
+  python -m experiments.train --config experiments/configs/glyphs.py --workdir runs/e \\
+      --strategy spmd --mesh model:2 --logical_cpus 2
   python -m experiments.train --workdir runs/d \\
       --config experiments/configs/finetune.py:runs/a,pairs.csv
 """
@@ -19,7 +21,7 @@ import tensorflow as tf
 from absl import flags
 from ml_collections import config_flags
 
-from basic_tf.training import distribution, loop
+from basic_tf.training import distribution, loop, mesh
 from experiments import command_line
 
 _CONFIG = config_flags.DEFINE_config_file(
@@ -29,12 +31,15 @@ _WORKDIR = flags.DEFINE_string("workdir", None, "Folder of the run.")
 _STRATEGY = flags.DEFINE_enum(
     "strategy",
     "default",
-    list(distribution.STRATEGIES),
+    [*distribution.STRATEGIES, "spmd"],
     "Devices to train on: one; all GPUs of this machine; the machines of TF_CONFIG; a "
-    "TPU.",
+    "TPU; those of --mesh, with the weights split over them.",
+)
+_MESH = flags.DEFINE_string(
+    "mesh", "model:2", "For spmd: how many devices, as model:N."
 )
 _LOGICAL_CPUS = flags.DEFINE_integer(
-    "logical_cpus", 1, "Devices to split the CPU into, to try `mirrored` without GPUs."
+    "logical_cpus", 1, "Devices to split the CPU into, to try others than `default`."
 )
 
 
@@ -43,11 +48,20 @@ def main(arguments):
     distribution.split_cpu(_LOGICAL_CPUS.value)
     tf.config.experimental.enable_op_determinism()  # a run resumes bit for bit
     try:
-        with distribution.make_strategy(_STRATEGY.value).scope():
-            loop.train(_CONFIG.value, _WORKDIR.value)
+        _train()
     except KeyboardInterrupt:
         print("The same command goes on from the last checkpoint.", file=sys.stderr)
         raise
+
+
+def _train():
+    if _STRATEGY.value != "spmd":
+        with distribution.make_strategy(_STRATEGY.value).scope():
+            loop.train(_CONFIG.value, _WORKDIR.value)
+        return
+    devices = mesh.make_mesh(_MESH.value)
+    with tf.device("CPU:0"):  # where whole weights are, beside those on the mesh
+        loop.train(_CONFIG.value, _WORKDIR.value, devices)
 
 
 if __name__ == "__main__":

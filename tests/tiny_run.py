@@ -25,6 +25,7 @@ def tiny_config(data_dir):
             "microbatch_image": 0,
             "microbatch_text": 0,
             "batch_norm": "microbatch",
+            "rematerialization": "none",
             "accumulate": "buffer",
             "label_balance": 0.5,
             "optimizer": "adafactorw",

@@ -27,23 +27,24 @@ class Rule:
 ONE_RULE = ((".", {}),)  # for all variables
 
 
-def match_rules(variables, rules):
+def match_rules(variables, rules, kind=Rule):
     """The rule of each variable.
 
     Args:
         variables: Keras variables (anything with a `path`).
         rules: `((pattern, fields), ...)`; a pattern is searched in the path, and
-            `fields` are those of `Rule` that differ from its defaults.
+            `fields` are those of `kind` that differ from its defaults.
+        kind: dataclass of the rules.
 
     Returns:
-        List of `Rule`, in the order of `variables`.
+        List of `kind`, in the order of `variables`.
 
     Raises:
         ValueError: naming the first variables that match no pattern, or several, the
             pattern that is no regular expression, or the field that is none or has an
             impossible value.
     """
-    rules = [(pattern, _make_rule(pattern, fields)) for pattern, fields in rules]
+    rules = [(pattern, _make_rule(kind, pattern, fields)) for pattern, fields in rules]
     matches = [
         [rule for pattern, rule in rules if re.search(pattern, variable.path)]
         for variable in variables
@@ -63,21 +64,21 @@ def match_rules(variables, rules):
     return [values[0] for values in matches]
 
 
-def _make_rule(pattern, fields):
+def _make_rule(kind, pattern, fields):
     try:
         re.compile(pattern)
     except re.error as error:
         raise ValueError(f"{pattern!r} is no pattern: {error}") from None
     if not isinstance(fields, Mapping):
         raise ValueError(f"the rule of {pattern!r} is {fields!r}; use fields, or {{}}")
-    known = [field.name for field in dataclasses.fields(Rule)]
+    types = {field.name: field.type for field in dataclasses.fields(kind)}
     for name, value in fields.items():
-        if name not in known:
+        if name not in types:
             raise ValueError(
-                f"the rule of {pattern!r} has {name!r}; known: {', '.join(known)}"
+                f"the rule of {pattern!r} has {name!r}; known: {', '.join(types)}"
             )
-        if name == "train" and not isinstance(value, bool):
-            raise ValueError(f"train of {pattern!r} is {value!r}; use True or False")
-        if name != "train" and not 0 <= value < math.inf:
+        if types[name] is bool and not isinstance(value, bool):
+            raise ValueError(f"{name} of {pattern!r} is {value!r}; use True or False")
+        if types[name] is float and not 0 <= value < math.inf:
             raise ValueError(f"{name} of {pattern!r} is {value!r}; use 0 or more")
-    return Rule(**fields)
+    return kind(**fields)

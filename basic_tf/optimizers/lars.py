@@ -47,21 +47,17 @@ class LARS(RuledOptimizer):
         self.momentum = momentum
         self.trust_coefficient = trust_coefficient
 
-    def add_slots(self, variables):
-        self._velocities = [self.add_slot(v, "velocity") for v in variables]
+    def add_slots(self, variable):
+        yield self.add_slot(variable, "velocity")
 
-    def update_step(self, gradient, variable, learning_rate):
-        index = self._get_variable_index(variable)
-        gradient = tf.cast(tf.convert_to_tensor(gradient), tf.float32)
-        rate = self._rates[index] * tf.cast(learning_rate, tf.float32)
-        if is_weight(variable):
-            weight = tf.cast(tf.convert_to_tensor(variable), tf.float32)
+    def after(self, index, weight, slots, gradient, learning_rate, step):
+        (velocity,) = slots
+        rate = self._rates[index] * learning_rate
+        if is_weight(weight):
             gradient += self._decays[index] * weight
             rate *= self._trust(tf.norm(weight), tf.norm(gradient))
-        velocity = self._velocities[index]
-        new_velocity = self.momentum * velocity.value + rate * gradient
-        self.assign(velocity, new_velocity)
-        self.assign_sub(variable, tf.cast(new_velocity, variable.dtype))
+        velocity = self.momentum * velocity + rate * gradient
+        return weight - velocity, (velocity,)
 
     def _trust(self, weight_norm, gradient_norm):
         ratio = tf.math.divide_no_nan(weight_norm, gradient_norm)

@@ -52,27 +52,20 @@ class MomentOptimizer(RuledOptimizer):
         """
         raise NotImplementedError
 
-    def add_slots(self, variables):
-        self._momentums, self._moments = [], []
-        for variable in variables:
-            self._momentums.append(
-                self.add_slot(variable, "momentum", dtype=self.momentum_dtype)
-            )
-            shape = tuple(variable.shape)
-            slots = {"second_moment": shape}
-            if self.is_factored(shape):
-                slots = {"rows": shape[:-1], "columns": shape[:-2] + shape[-1:]}
-            self._moments.append(
-                tuple(
-                    self.add_slot(variable, name, slot_shape)
-                    for name, slot_shape in slots.items()
-                )
-            )
+    def add_slots(self, variable):
+        yield self.add_slot(variable, "momentum", dtype=self.momentum_dtype)
+        rank = len(variable.shape)
+        slots = {"second_moment": range(rank)}
+        if self.is_factored(tuple(variable.shape)):
+            columns = [*range(rank - 2), rank - 1]
+            slots = {"rows": range(rank - 1), "columns": columns}
+        for name, axes in slots.items():
+            yield self.add_slot(variable, name, axes)
 
     def slots(self, variable):
         """`(first moment, second moments)` of a variable, Keras variables."""
-        index = self._get_variable_index(variable)
-        return self._momentums[index], self._moments[index]
+        first, *second = self._slots[self._indices[id(variable)]]
+        return first, tuple(second)
 
     def average(self, moments, squares):
         """Second moments `moments` after a step of the given `mean_squares`."""
@@ -81,22 +74,23 @@ class MomentOptimizer(RuledOptimizer):
             for old, square in zip(moments, squares, strict=True)
         )
 
-    def moments_after(self, gradient, variable):
-        """`(first moment, second moments)` that a gradient would leave; float32."""
-        gradient = tf.cast(tf.convert_to_tensor(gradient), tf.float32)
-        momentum, moments = self.slots(variable)
-        old = tf.cast(momentum.value, tf.float32)
-        squares = mean_squares(gradient, len(moments))
+    def moments_after(self, gradient, first, second):
+        """`(first moment, second moments)`, float32, from those before a gradient."""
+        first = tf.cast(first, tf.float32)
         return (
-            self.beta_1 * old + (1 - self.beta_1) * gradient,
-            self.average([moment.value for moment in moments], squares),
+            self.beta_1 * first + (1 - self.beta_1) * gradient,
+            self.average(second, mean_squares(gradient, len(second))),
         )
 
-    def update_step(self, gradient, variable, learning_rate):
-        first, second = self.moments_after(gradient, variable)
-        momentum, moments = self.slots(variable)
-        self._step(variable, moments, first, second, learning_rate)
-        self.assign(momentum, first)
+    def after(self, index, weight, slots, gradient, learning_rate, step):
+        first, second = self.moments_after(gradient, slots[0], slots[1:])
+        update = self.direction(first, second, step)
+        return self.descend(index, weight, update, learning_rate), (first, *second)
+
+    def descend(self, index, weight, update, learning_rate):
+        """`w - lr * (update + lambda * w)`."""
+        rate = self._rates[index] * learning_rate
+        return weight - rate * (update + self._decays[index] * weight)
 
     def apply_moments(self, variables, remainders, second_moments):
         """A step whose moments were made elsewhere, instead of from gradients.
@@ -107,36 +101,28 @@ class MomentOptimizer(RuledOptimizer):
                 could not hold of them; None for nothing.
             second_moments: tuples, as `mean_squares` gives them.
         """
-        learning_rate = self._get_current_learning_rate()
+        learning_rate = tf.cast(self._get_current_learning_rate(), tf.float32)
+        step = self._next_step()
         previous = []
         for variable, remainder, second in zip(
             variables, remainders, second_moments, strict=True
         ):
             # One at a time: side by side they would hold copies of many weights.
             with tf.control_dependencies(previous):
-                momentum, moments = self.slots(variable.value)
+                momentum, moments = self.slots(variable)
                 first = tf.cast(tf.convert_to_tensor(momentum.value), tf.float32)
                 if remainder is not None:
                     first += tf.cast(remainder, tf.float32)
                 # Each replica its own copies, all of them by the same values.
-                copies = [own(moment) for moment in moments]
-                self._step(own(variable), copies, first, second, learning_rate)
+                for moment, value in zip(moments, second, strict=True):
+                    own(moment).assign(value)
+                index = self._indices[id(variable)]
+                weight = tf.cast(tf.convert_to_tensor(variable.value), tf.float32)
+                update = self.direction(first, second, step)
+                weight = self.descend(index, weight, update, learning_rate)
+                own(variable).assign(tf.cast(weight, variable.dtype))
                 previous = [own(variable).read_value()]
         self.iterations.assign_add(1)
-
-    def _step(self, variable, moments, first, second, learning_rate):
-        step = tf.cast(self.iterations.value + 1, tf.float32)
-        for slot, moment in zip(moments, second, strict=True):
-            self.assign(slot, moment)
-        self.descend(variable, self.direction(first, second, step), learning_rate)
-
-    def descend(self, variable, update, learning_rate):
-        """`w <- w - lr * (update + lambda * w)`."""
-        index = self._get_variable_index(variable)
-        weight = tf.cast(tf.convert_to_tensor(variable), tf.float32)
-        rate = self._rates[index] * tf.cast(learning_rate, tf.float32)
-        delta = rate * (update + self._decays[index] * weight)
-        self.assign_sub(variable, tf.cast(delta, variable.dtype))
 
     def get_config(self):
         return super().get_config() | {

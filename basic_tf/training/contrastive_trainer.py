@@ -25,6 +25,7 @@ class ContrastiveTrainer(Trainer):
         accumulate: "buffer" adds the gradients of the microbatches up; "slots" puts
             them straight into the optimizer's moments, see `slot_accumulation`.
         seed: int, of the random masks.
+        rematerialization: see `rematerialization.stand_ins`.
 
     Batches: `{"image": [B, H, W, 3], "token_ids": [B, L]}`, or `"image_embedding":
     [B, D]` in place of `"image"`; with `"caption_ids": [B]`, pairs of the same caption
@@ -32,7 +33,8 @@ class ContrastiveTrainer(Trainer):
 
     Raises:
         ValueError: if a variable does not match exactly one of the rules, none is
-            trained, or `accumulate` is unknown or does not go with `batch_norm`.
+            trained, `accumulate` is unknown or does not go with `batch_norm`, and as
+            `StatelessEncoder`.
     """
 
     metric_names = ("loss", "accuracy", "temperature")
@@ -46,6 +48,7 @@ class ContrastiveTrainer(Trainer):
         batch_norm="microbatch",
         accumulate="buffer",
         seed=0,
+        rematerialization="none",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -68,6 +71,7 @@ class ContrastiveTrainer(Trainer):
                 [v for v in encoder.trainable_variables if id(v) in trained],
                 seed + index,
                 batch_norm,
+                rematerialization,
             )
             for index, (encode, encoder) in enumerate(
                 (
@@ -79,6 +83,11 @@ class ContrastiveTrainer(Trainer):
         of_batch = batch_norm == "global"
         self._form = global_batch_norm.encode if of_batch else microbatching.encode
         self.built = True
+
+    @property
+    def microbatch_sizes(self):
+        """Of each field of a batch that goes through an encoder, M or 0."""
+        return {"image": self.microbatch_image, "token_ids": self.microbatch_text}
 
     @property
     def trains_images(self):

@@ -78,10 +78,10 @@ class _Batch(microbatching.Batch):
         embeddings, _ = self.encoder(
             self.weights,
             self.normalizing_statistics(),
-            self.take(self.inputs, index),
+            self.inputs.part(index),
             self.step,
             self.number(index),
-            calling=(self.layers, call),
+            stand_ins=[(self.layers, call)],
         )
         return embeddings, found
 

@@ -79,7 +79,7 @@ class RunState:
         self.cpu_seconds += cpu - start[1]
 
 
-def train(config, workdir):
+def train(config, workdir, mesh=None):
     """Trains a run, or goes on with one that was interrupted, to its last step.
 
     Under a `tf.distribute` strategy, which the caller enters the scope of, `batch_size`
@@ -109,13 +109,13 @@ def train(config, workdir):
     if not distribution.is_chief():
         distribution.wait_for_all()
         workdirs.check_shared(workdir)
-        _train_phases(config, workdir, *load_data(config, workdir))
+        _train_phases(config, workdir, mesh, *load_data(config, workdir))
         return
     with workdirs.exclusive(workdir):
         workdirs.claim(workdir, config)
         data = load_data(config, workdir)
         distribution.wait_for_all()  # the others may read the folders now
-        _train_phases(config, workdir, *data)
+        _train_phases(config, workdir, mesh, *data)
 
 
 def _check(config):
@@ -137,7 +137,7 @@ def _check(config):
         phase_optimizer.check_rates(name, config.phases[name])
 
 
-def _train_phases(config, workdir, examples, tokenizer):
+def _train_phases(config, workdir, mesh, examples, tokenizer):
     names = [examples.label_names[index] for index in sorted(set(examples.labels))]
     if distribution.is_chief():
         files.write_whole(workdir / "labels.json", json.dumps(names))
@@ -145,7 +145,7 @@ def _train_phases(config, workdir, examples, tokenizer):
     keras.utils.set_random_seed(config.seed)
     model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
     for name in config.phase_order:
-        phases.check_phase(name, config.phases[name], model, examples)
+        phases.check_phase(name, config.phases[name], model, examples, mesh)
     prefix, stored = checkpoints.read(workdir / "checkpoints", RunState.names())
     state = RunState.from_stored(stored)
     _announce_replicas(state, bool(prefix))
@@ -170,6 +170,7 @@ def _train_phases(config, workdir, examples, tokenizer):
             tokenizer,
             config.model.image_encoder.image_size,
             config.seed + state.phase,
+            mesh,
         )
         state.add_time(start)  # a frozen encoder embeds all images here
         if state.step:

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from basic_tf import slices
 from basic_tf.replicas import ONE_REPLICA
+from basic_tf.training import mesh
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,15 +104,10 @@ class Batch:
     """A batch in K microbatches, with the values that its step starts from."""
 
     def __init__(self, encoder, inputs, microbatch_size, step, replicas):
-        self.encoder, self.inputs = encoder, inputs
-        self.batch_size = inputs.shape[0]
-        self.microbatch_size = microbatch_size or self.batch_size
-        self.num_microbatches = 1
-        if self.batch_size is None:
-            raise ValueError("a step needs a batch of a static size: drop a remainder")
-        if microbatch_size:
-            check_size("microbatch size", microbatch_size, self.batch_size)
-            self.num_microbatches = self.batch_size // microbatch_size
+        self.encoder = encoder
+        self.inputs = as_parts(inputs, microbatch_size)
+        self.num_microbatches, self.microbatch_size = self.inputs.values.shape[:2]
+        self.batch_size = self.num_microbatches * self.microbatch_size
         self.step, self.replicas = step, replicas
         self.weights, self.statistics = encoder.values()
 
@@ -120,7 +116,7 @@ class Batch:
         return self.encoder(
             self.weights,
             self.statistics,
-            self.take(self.inputs, index),
+            self.inputs.part(index),
             self.step,
             self.number(index),
         )
@@ -153,9 +149,16 @@ class Batch:
             embedding, _ = self.forward(index)
             return index + 1, embeddings.write(index, embedding)
 
-        embeddings = tf.TensorArray(tf.float32, self.num_microbatches)
+        element_shape = self.microbatch_size, self.encoder.embedding_dim
+        embeddings = tf.TensorArray(
+            tf.float32, self.num_microbatches, element_shape=element_shape
+        )
         (embeddings,) = slices.repeat(self.num_microbatches, body, embeddings)
-        embeddings = embeddings.concat()
+        if mesh.current():  # DTensor has no other way out of the array
+            parts = [embeddings.read(k) for k in range(self.num_microbatches)]
+            embeddings = tf.concat(parts, 0)
+        else:
+            embeddings = embeddings.concat()
         return tf.ensure_shape(embeddings, (self.batch_size, embeddings.shape[-1]))
 
     def product(self, embeddings, gradients, index):
@@ -230,7 +233,23 @@ class Batch:
             raise ValueError(
                 f"the loss does not depend on {', '.join(missing)}: freeze by a rule"
             )
-        return [tf.cast(tf.convert_to_tensor(g), tf.float32) for g in gradients]
+        gradients = [tf.cast(tf.convert_to_tensor(g), tf.float32) for g in gradients]
+        return list(map(mesh.here, self.encoder.weights, gradients))
+
+
+def as_parts(inputs, microbatch_size):
+    """`[B, ...]` in microbatches, as `slices.Parts`.
+
+    Raises:
+        ValueError: if B is not known, or `microbatch_size` does not divide it.
+    """
+    if isinstance(inputs, slices.Parts):
+        return inputs
+    batch_size = inputs.shape[0]
+    if batch_size is None:
+        raise ValueError("a step needs a batch of a static size: drop a remainder")
+    check_size("microbatch size", microbatch_size, batch_size)
+    return slices.split(inputs, microbatch_size or batch_size)
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from basic_tf.training import (
     distribution,
     microbatching,
     phase_optimizer,
+    sharding,
     slot_accumulation,
 )
 from basic_tf.training.contrastive_trainer import ContrastiveTrainer, is_dense
@@ -51,6 +52,8 @@ class Phase:
 
     def variables(self):
         """What a checkpoint inside the phase holds, by name."""
+        if self.trainer.sharded is not None:
+            self.trainer.sharded.store()
         model = self.trainer.dual_encoder
         of_model = {id(variable) for variable in model.variables}
         own = [v for v in self.trainer.variables if id(v) not in of_model]
@@ -66,7 +69,7 @@ class Phase:
         }
 
 
-def check_phase(name, config, model, examples):
+def check_phase(name, config, model, examples, mesh=None):
     """Refuses what would stop a phase later, when those before it have trained.
 
     Args:
@@ -74,6 +77,7 @@ def check_phase(name, config, model, examples):
         config: see `make_phase`.
         model: `DualEncoder`.
         examples: `sources.Examples` to train on.
+        mesh: `Mesh` that the steps run on, if any.
 
     Raises:
         ValueError: naming the phase, what is wrong, and what would do.
@@ -84,6 +88,8 @@ def check_phase(name, config, model, examples):
             raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
         batches.check_batch_size(config.batch_size, len(examples))
         _check_microbatches(config)
+        if mesh is not None:
+            _check_on_mesh(config, mesh)
         if config.kind == "supervised":
             if not examples.label_sets:
                 raise ValueError("kind supervised needs labelled examples")
@@ -115,6 +121,25 @@ def _check_microbatches(config):
         _check_slots(config, of_replica)
 
 
+def _check_on_mesh(config, mesh):
+    for field in ("microbatch_image", "microbatch_text"):
+        size = config.get(field) or config.batch_size
+        if size % mesh.num_devices:
+            raise ValueError(
+                f"{field} {size} is not a multiple of the {mesh.num_devices} devices"
+            )
+    if config.rematerialization != "none" and mesh.has_both_axes:
+        # Its custom gradients would take values of both meshes at once.
+        raise ValueError(
+            f"rematerialization {config.rematerialization} does not run on a mesh of "
+            "both batch and model; use model alone"
+        )
+    if config.get("accumulate") == "slots":
+        raise ValueError("accumulate slots does not run on a mesh; use buffer")
+    if config.batch_norm == "global":
+        raise ValueError("batch_norm global does not run on a mesh; use microbatch")
+
+
 def _check_slots(config, of_replica):
     if config.kind == "supervised":
         raise ValueError("accumulate slots is for contrastive phases")
@@ -130,22 +155,23 @@ def _check_slots(config, of_replica):
         slot_accumulation.check(optimizer, config[field], of_replica)
 
 
-def make_phase(name, config, model, examples, tokenizer, image_size, seed):
+def make_phase(name, config, model, examples, tokenizer, image_size, seed, mesh=None):
     """Builds the trainer, optimizer and data of a phase.
 
     Args:
         name: name of the phase.
         config: its configuration: `kind`, `steps`, `batch_size`, `learning_rate`,
             `min_learning_rate`, `warmup_steps`, `schedule`, `weight_decay`,
-            `augmentation`, `microbatch_image`, `batch_norm`, `optimizer`,
-            `optimizer_options`, `rules`, `max_non_finite_steps`; for `supervised` also
-            `label_balance`, for `contrastive` `microbatch_text`, `accumulate` and
-            `exclude_equal_captions`.
+            `augmentation`, `microbatch_image`, `batch_norm`, `rematerialization`,
+            `optimizer`, `optimizer_options`, `rules`, `max_non_finite_steps`; for
+            `supervised` also `label_balance`, for `contrastive` `microbatch_text`,
+            `accumulate` and `exclude_equal_captions`.
         model: `DualEncoder`.
         examples: `sources.Examples` to train on.
         tokenizer: `Tokenizer`.
         image_size: side of the images in pixels.
         seed: int.
+        mesh: `Mesh` that the steps run on, if any.
 
     Returns:
         `Phase`.
@@ -153,7 +179,7 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     Raises:
         ValueError: as `check_phase`.
     """
-    check_phase(name, config, model, examples)
+    check_phase(name, config, model, examples, mesh)
     trainer, fields = _KINDS[config.kind](
         config, model, examples, tokenizer, image_size, seed
     )
@@ -161,6 +187,9 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed):
     optimizer.build(trainer.trained_variables)
     # XLA is slower than TensorFlow's own kernels on CPUs and compiles for minutes.
     trainer.compile(optimizer=optimizer, jit_compile=False)
+    if mesh is not None:
+        trainer.sharded = sharding.ShardedStep(trainer, mesh)
+        logging.info("%s", trainer.sharded.table())
 
     make_parts = functools.partial(
         _make_parts, config, examples, fields, image_size, seed
@@ -214,6 +243,7 @@ def _supervised_trainer(config, model, examples, seed=0):
         config.microbatch_image,
         config.batch_norm,
         seed,
+        config.rematerialization,
     )
 
 
@@ -246,6 +276,7 @@ def _contrastive_trainer(config, model, seed=0):
         config.batch_norm,
         config.accumulate,
         seed,
+        config.rematerialization,
     )
 
 

@@ -184,8 +184,10 @@ def put(gradients, variables, optimizer, replicas=ONE_REPLICA):
     """
     remainders, second_moments = [], []
     for gradient, variable in zip(replicas.total(gradients), variables, strict=True):
-        first, second = optimizer.moments_after(gradient, variable)
-        slot, _ = optimizer.slots(variable)
+        slot, moments = optimizer.slots(variable)
+        first, second = optimizer.moments_after(
+            gradient, slot.value, [moment.value for moment in moments]
+        )
         held = tf.cast(first, slot.dtype)
         own(slot).assign(held)
         remainders.append(first - tf.cast(held, tf.float32))

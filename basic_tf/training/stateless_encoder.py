@@ -1,10 +1,11 @@
 """An encoder as a function of values, so that a batch can go through it in parts."""
 
-import contextlib
-import functools
-
 import keras
 import tensorflow as tf
+
+from basic_tf.training import dtensor_layers, mesh
+from basic_tf.training import rematerialization as remat
+from basic_tf.training.stateless_layers import ValuesScope, calling
 
 BATCH_NORM_MODES = ("microbatch", "frozen", "global")
 
@@ -26,21 +27,39 @@ class StatelessEncoder:
         batch_norm: "microbatch" normalises a microbatch with its own statistics;
             "frozen" with the moving averages, which stay; "global" with those of the
             whole batch, see `global_batch_norm`.
+        rematerialization: what the backward pass computes again, see
+            `rematerialization`.
 
     Raises:
-        ValueError: for another `batch_norm`.
+        ValueError: for another `batch_norm` or `rematerialization`, or for two that do
+            not go together.
     """
 
-    def __init__(self, encode, encoder, weights, seed=0, batch_norm="microbatch"):
+    def __init__(
+        self,
+        encode,
+        encoder,
+        weights,
+        seed=0,
+        batch_norm="microbatch",
+        rematerialization="none",
+    ):
         if batch_norm not in BATCH_NORM_MODES:
             raise ValueError(
                 f"batch_norm {batch_norm!r} is none of {', '.join(BATCH_NORM_MODES)}"
             )
+        if batch_norm == "global" and rematerialization != "none":
+            raise ValueError(
+                f"batch_norm global needs rematerialization none, not "
+                f"{rematerialization}"
+            )
         self._encode = encode
-        self._name = encoder.name
+        self._encoder = encoder
         self.weights = list(weights)
         own = {id(variable) for variable in encoder.trainable_variables}
         self.is_trained = any(id(variable) in own for variable in self.weights)
+        trained = {id(variable) for variable in self.weights}
+        self._frozen = [v for v in encoder.trainable_variables if id(v) not in trained]
         self.batch_norm = batch_norm
         self._seed = seed
         of_weights = {id(variable) for variable in encoder.non_trainable_weights}
@@ -53,6 +72,15 @@ class StatelessEncoder:
             for layer in encoder._flatten_layers()
             if isinstance(layer, keras.layers.BatchNormalization)
         ]
+        self._stand_ins = []
+        if batch_norm == "frozen":
+            self._stand_ins.append((self.batch_norms, _call_in_inference))
+        self._rematerialized = remat.stand_ins(encoder, rematerialization)
+
+    @property
+    def embedding_dim(self):
+        """D, where the encoder tells."""
+        return getattr(self._encoder, "embedding_dim", None)
 
     def values(self):
         """Current values of the weights and of the statistics, two lists."""
@@ -61,9 +89,7 @@ class StatelessEncoder:
             for variables in (self.weights, self.statistics)
         ]
 
-    def __call__(
-        self, weights, statistics, inputs, step, microbatch, calling=((), None)
-    ):
+    def __call__(self, weights, statistics, inputs, step, microbatch, stand_ins=()):
         """Encodes a microbatch.
 
         Args:
@@ -72,7 +98,7 @@ class StatelessEncoder:
             inputs: `[M, ...]`.
             step: optimizer steps done so far, int scalar.
             microbatch: its index in the batch of all replicas, int scalar.
-            calling: layers, and what stands in for their `call`, see `_calling`.
+            stand_ins: see `stateless_layers.calling`.
 
         Returns:
             `(embeddings, statistics)`: `[M, D]`, and the statistics after it.
@@ -84,22 +110,24 @@ class StatelessEncoder:
         mapping = [
             *zip(self.weights, weights, strict=True),
             *zip(self.statistics, statistics, strict=True),
+            *((variable, variable.value) for variable in self._frozen),
             *self._seeds(step, microbatch),
         ]
-        if self.batch_norm == "frozen":
-            calling = self.batch_norms, _call_in_inference
-        with (
-            keras.StatelessScope(state_mapping=mapping) as scope,
-            _calling(*calling),
-        ):
+        stand_ins = [*self._stand_ins, *stand_ins]
+        if mesh.current():
+            stand_ins += dtensor_layers.stand_ins(self._encoder, mesh.current())
+        stand_ins = stand_ins + self._rematerialized(stand_ins)
+        with ValuesScope(mapping) as scope, calling(stand_ins):
             embeddings = self._encode(inputs, self.is_trained)
-            after = [scope.get_current_value(v) for v in self.statistics]
         if len(scope.state_mapping) > len(mapping):
             raise ValueError(
-                f"a layer of {self._name} assigns a variable that is not its own; one "
-                "that draws random values needs its own keras.random.SeedGenerator"
+                f"a layer of {self._encoder.name} assigns a variable that is not its "
+                "own; one that draws random values needs its own "
+                "keras.random.SeedGenerator"
             )
-        return embeddings, after
+        if mesh.current():
+            embeddings = mesh.current().gather_examples(embeddings)
+        return embeddings, scope.values(self.statistics)
 
     def _seeds(self, step, microbatch):
         if not self._seed_states:
@@ -120,15 +148,3 @@ class StatelessEncoder:
 
 def _call_in_inference(layer, call, inputs, training=None, **kwargs):
     return call(inputs, training=False, **kwargs)
-
-
-@contextlib.contextmanager
-def _calling(layers, call):
-    """Lets `call(layer, its own call, *arguments)` stand in for that of the layers."""
-    for layer in layers:
-        layer.call = functools.partial(call, layer, layer.call)
-    try:
-        yield
-    finally:
-        for layer in layers:
-            del layer.call

@@ -5,7 +5,7 @@ import functools
 import keras
 import tensorflow as tf
 
-from basic_tf import losses, replicas, slices
+from basic_tf import losses, replicas
 from basic_tf.optimizers import groups
 from basic_tf.training import global_batch_norm, microbatching
 from basic_tf.training.stateless_encoder import StatelessEncoder
@@ -25,10 +25,11 @@ class SupervisedTrainer(Trainer):
         microbatch_image: M, a divisor of B; 0 for no microbatches.
         batch_norm: see `StatelessEncoder`.
         seed: int, of the random masks.
+        rematerialization: see `rematerialization.stand_ins`.
 
     Raises:
-        ValueError: for an unknown `batch_norm` and as `ContrastiveTrainer` for rules;
-            in a step, if `microbatch_image` does not divide B.
+        ValueError: as `StatelessEncoder`, and as `ContrastiveTrainer` for rules; in a
+            step, if `microbatch_image` does not divide B.
 
     `accuracy` is how often the highest logit is one of the example's labels.
 
@@ -45,6 +46,7 @@ class SupervisedTrainer(Trainer):
         microbatch_image=0,
         batch_norm="microbatch",
         seed=0,
+        rematerialization="none",
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -60,9 +62,19 @@ class SupervisedTrainer(Trainer):
             rules,
         )
         self._encoder = StatelessEncoder(
-            self.call, model.image_encoder, self.trained_variables, seed, batch_norm
+            self.call,
+            model.image_encoder,
+            self.trained_variables,
+            seed,
+            batch_norm,
+            rematerialization,
         )
         self.built = True
+
+    @property
+    def microbatch_sizes(self):
+        """Of each field of a batch that goes through an encoder, M or 0."""
+        return dict.fromkeys(("image", "labels"), self.microbatch_image)
 
     def call(self, images, training=False):
         """`[B, H, W, 3]` -> logits `[B, C]`, float32."""
@@ -70,21 +82,23 @@ class SupervisedTrainer(Trainer):
         return tf.cast(self.classifier(outputs), tf.float32)
 
     def train_step(self, batch):
+        labels = microbatching.as_parts(batch["labels"], self.microbatch_image)
         encode = functools.partial(
             self._encode, self._encoder, batch["image"], self.microbatch_image
         )
         if self._encoder.batch_norm == "global":
             run = encode(global_batch_norm.encode)
             with microbatching.watching(run.embeddings) as tape:
-                loss, accuracy = _classify(run.embeddings, batch["labels"])
+                loss, accuracy = _classify(
+                    run.embeddings, tf.reshape(labels.values, run.embeddings.shape)
+                )
             gradients = tape.gradient(loss, run.embeddings)
             gradients /= replicas.current().count
             gradients, statistics = run.backward(gradients)
         else:
 
             def loss_of(index, logits):
-                labels = slices.take(batch["labels"], index, logits.shape[0])
-                loss, accuracy = _classify(logits, labels)
+                loss, accuracy = _classify(logits, labels.part(index))
                 return loss, (loss, accuracy)
 
             gradients, statistics, (loss, accuracy) = encode(

@@ -5,7 +5,8 @@ import tensorflow as tf
 
 from basic_tf import replicas
 from basic_tf.optimizers import groups
-from basic_tf.optimizers.ruled import RuledOptimizer
+from basic_tf.optimizers.ruled import RuledOptimizer, choose
+from basic_tf.training import mesh
 
 
 class Trainer(keras.Model):
@@ -17,6 +18,7 @@ class Trainer(keras.Model):
     """
 
     metric_names = ("loss",)
+    sharded = None  # the `sharding.ShardedStep` that takes the steps, on a mesh
 
     def __init__(self, **kwargs):
         # Of one name whichever phases came before, as paths name what is checkpointed.
@@ -35,6 +37,12 @@ class Trainer(keras.Model):
         # Trainers are built. Under a strategy Keras would average a batch over
         # replicas first, which fails for dictionaries on several machines.
         pass
+
+    def make_train_function(self, force=False):
+        if self.sharded is None:
+            return super().make_train_function(force)
+        self.train_function = lambda batches: self.sharded(next(batches))
+        return self.train_function
 
     def _encode(self, encoder, inputs, microbatch_size, form, **options):
         """`microbatching.encode`, or another form of it, at this step."""
@@ -60,9 +68,9 @@ class Trainer(keras.Model):
         Returns:
             Whether loss and gradients were finite, on every replica.
         """
-        finite = all_finite([loss, *gradients])
+        finite = all_finite([loss, *gradients], [None, *variables])
         if isinstance(self.optimizer, RuledOptimizer):
-            self.optimizer.apply_if(finite, gradients, variables)
+            self.optimizer.step(finite, gradients, variables)
         else:
             self.optimizer.apply(gradients, variables)
         for encoder, after in zip(encoders, statistics, strict=True):
@@ -99,12 +107,21 @@ def trained_by(variables, rules):
     return trained
 
 
-def all_finite(tensors):
+def all_finite(tensors, variables=None):
     """Whether every value on every replica has a finite square, bool scalar.
 
     Optimizers square gradients.
+
+    Args:
+        tensors: list.
+        variables: of those of them that are gradients, their variables; else None.
     """
     finite = [tf.reduce_all(tf.math.is_finite(tf.square(t))) for t in tensors]
+    if variables is not None:
+        finite = [
+            mesh.among_examples(variable, each)
+            for variable, each in zip(variables, finite, strict=True)
+        ]
     bad = tf.cast(~tf.reduce_all(finite), tf.float32)
     return tf.equal(replicas.current().total(bad), 0.0)
 
@@ -112,4 +129,4 @@ def all_finite(tensors):
 def assign_if(condition, variables, values):
     """Assigns to each variable its value where the condition holds."""
     for variable, value in zip(variables, values, strict=True):
-        variable.assign(tf.where(condition, value, variable.value))
+        variable.assign(choose(condition, value, variable.value))

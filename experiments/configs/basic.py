@@ -74,6 +74,7 @@ def _phases(size):
         "microbatch_image": _MICROBATCH,
         "max_non_finite_steps": 0,
         "batch_norm": "microbatch",
+        "rematerialization": "none",
     }
     pairs = every | {
         "kind": "contrastive",

@@ -60,6 +60,7 @@ def get_config(argument=""):
             "max_non_finite_steps": 0,
             "microbatch_text": 64,
             "batch_norm": "microbatch",
+            "rematerialization": "none",
             "accumulate": "buffer",
             "exclude_equal_captions": False,
         }

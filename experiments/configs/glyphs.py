@@ -117,4 +117,5 @@ def _phase(
         "microbatch_image": microbatch,
         "max_non_finite_steps": 0,  # the first one stops the run
         "batch_norm": batch_norm,
+        "rematerialization": "none",
     } | kinds[kind]

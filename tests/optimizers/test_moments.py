@@ -120,18 +120,18 @@ def test_what_a_slot_could_not_hold_counts_in_the_step():
 
 
 @pytest.mark.parametrize("optimizer_class", [AdaFactorW, AdamW])
-def test_to_ask_for_the_moments_after_a_gradient_moves_nothing(optimizer_class):
+def test_the_moments_after_a_gradient_are_float32_averages(optimizer_class):
     optimizer, variables = make(optimizer_class, "bfloat16")
     rng = np.random.default_rng(2)
     for variable in variables:
         first, second = optimizer.slots(variable)
         for slot in (first, *second):
             slot.assign(rng.random(slot.shape))
-    kept = [*variables, *optimizer.variables]
-    before = [np.asarray(variable.value) for variable in kept]
     for variable, gradient in zip(variables, next(draw_gradients()), strict=True):
-        first, second = optimizer.moments_after(gradient, variable)
         momentum, slots = optimizer.slots(variable)
+        first, second = optimizer.moments_after(
+            gradient, momentum.value, [slot.value for slot in slots]
+        )
         old = np.asarray(momentum.value).astype("float64")
         assert first.dtype == "float32"
         np.testing.assert_allclose(
@@ -140,5 +140,3 @@ def test_to_ask_for_the_moments_after_a_gradient_moves_nothing(optimizer_class):
         expected = make_second_moments(slots, gradient)
         for moment, value in zip(second, expected, strict=True):
             np.testing.assert_allclose(moment, value, rtol=1e-5)
-    for old, variable in zip(before, kept, strict=True):
-        np.testing.assert_array_equal(old, np.asarray(variable.value))
