@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.studies import micro_batching, streaming_loss
+from experiments.studies import encoder_speed, micro_batching, streaming_loss
 
 
 def micro_batching_rows(quick):
@@ -67,3 +67,26 @@ def test_micro_batching_draws_one_batch_norm(quick):
     whole, parts = figure.axes[1].lines
     assert list(whole.get_xdata()) == [128, 256]
     assert list(parts.get_xdata()) == ([128, 256] if quick else [128, 256, 1024])
+
+
+@pytest.mark.parametrize("share, verdict", [(0.3499, "below"), (0.35, "at")])
+def test_encoder_speed_sets_the_profiled_step_beside_the_goal(share, verdict):
+    row = {
+        "forward_per_second": 4.0,
+        "forward_share": 0.5,
+        "training_per_second": 1.0,
+        "training_share": 0.9,
+    }
+    rows = [
+        {"name": "coatnet_0", "batch_size": 1} | row,
+        {"name": "coatnet_0", "batch_size": 16} | row | {"training_share": share},
+    ]
+    profile = [{"operation": "MatMul", "count": 3, "seconds": 1.0, "share": 1.0}]
+    summary = encoder_speed._summary(rows, [], profile)
+    assert f"coatnet_0 in batches of 16 is {verdict} the goal of 35% of" in summary
+    assert summary.endswith("its operations' time goes to MatMul 100% (3).")
+
+
+def test_encoder_speed_always_measures_the_profiled_step_last():
+    for quick in (False, True):
+        assert list(encoder_speed._cases(quick))[-1] == ("coatnet_0", 16)
