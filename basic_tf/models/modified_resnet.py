@@ -5,14 +5,14 @@ from keras import layers, ops
 
 from basic_tf.models.attention import SelfAttention
 from basic_tf.models.pixel_normalization import CLIP_MEAN, CLIP_STD, normalize_pixels
-from basic_tf.models.resnet import batch_norm
+from basic_tf.models.post_activation import PostActivationBlock, batch_norm
 
 EXPANSION = 4  # output width of a bottleneck over its inner width
 TOTAL_STRIDE = 32
 
 
 @keras.saving.register_keras_serializable("basic_tf")
-class Bottleneck(layers.Layer):
+class Bottleneck(PostActivationBlock):
     """Residual bottleneck whose stride is an average pool (He et al. 2018, ResNet-D).
 
     1x1, 3x3, pool, 1x1 with batch norms and ReLU; the shortcut is pooled and projected
@@ -29,58 +29,34 @@ class Bottleneck(layers.Layer):
         TensorShape([3, 4, 4, 32])
     """
 
-    def __init__(self, filters, strides=1, **kwargs):
-        super().__init__(**kwargs)
-        self.filters = filters
-        self.strides = strides
+    def residual_layers(self):
+        return [
+            layers.Conv2D(self.filters, 1, use_bias=False, name="conv1"),
+            batch_norm("norm1"),
+            layers.ReLU(),
+            layers.Conv2D(
+                self.filters, 3, padding="same", use_bias=False, name="conv2"
+            ),
+            batch_norm("norm2"),
+            layers.ReLU(),
+            *self._pool(),
+            *self._widen("conv3", "norm3"),
+        ]
 
-    def build(self, input_shape):
+    def shortcut_layers(self, input_width):
+        if self.strides == 1 and input_width == self.filters * EXPANSION:
+            return []
+        return [*self._pool(), *self._widen("conv", "norm")]
+
+    def _pool(self):
+        return [layers.AveragePooling2D(self.strides)] if self.strides > 1 else []
+
+    def _widen(self, convolution, norm):
         width = self.filters * EXPANSION
-        pool = [layers.AveragePooling2D(self.strides)] if self.strides > 1 else []
-        self.residual = keras.Sequential(
-            [
-                layers.Conv2D(self.filters, 1, use_bias=False, name="conv1"),
-                batch_norm("norm1"),
-                layers.ReLU(),
-                layers.Conv2D(
-                    self.filters, 3, padding="same", use_bias=False, name="conv2"
-                ),
-                batch_norm("norm2"),
-                layers.ReLU(),
-                *pool,
-                layers.Conv2D(width, 1, use_bias=False, name="conv3"),
-                batch_norm("norm3"),
-            ],
-            name="residual",
-        )
-        self.residual.build(input_shape)
-        self.shortcut = None
-        if pool or input_shape[-1] != width:
-            self.shortcut = keras.Sequential(
-                [
-                    *(layers.AveragePooling2D(self.strides) for _ in pool),
-                    layers.Conv2D(width, 1, use_bias=False, name="conv"),
-                    batch_norm("norm"),
-                ],
-                name="shortcut",
-            )
-            self.shortcut.build(input_shape)
-
-    def call(self, inputs, training=None):
-        residual = self.residual(inputs, training=training)
-        if self.shortcut is not None:
-            inputs = self.shortcut(inputs, training=training)
-        return ops.relu(inputs + residual)
-
-    def compute_output_shape(self, input_shape):
-        batch, height, width, _ = input_shape
-        height, width = (
-            None if side is None else side // self.strides for side in (height, width)
-        )
-        return batch, height, width, self.filters * EXPANSION
-
-    def get_config(self):
-        return super().get_config() | {"filters": self.filters, "strides": self.strides}
+        return [
+            layers.Conv2D(width, 1, use_bias=False, name=convolution),
+            batch_norm(norm),
+        ]
 
 
 @keras.saving.register_keras_serializable("basic_tf")

@@ -3,7 +3,7 @@
 import keras
 from keras import layers
 
-from basic_tf.models.resnet import batch_norm
+from basic_tf.models.post_activation import batch_norm
 
 
 @keras.saving.register_keras_serializable("basic_tf")

@@ -3,12 +3,9 @@
 import keras
 from keras import layers, ops
 
+from basic_tf.models.post_activation import PostActivationBlock, batch_norm
+
 STEMS = ("imagenet", "cifar")
-
-
-def batch_norm(name, **options):
-    """Batch norm with the constants of SimCLR's and CLIP's networks, PyTorch's."""
-    return layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name=name, **options)
 
 
 def convolution(filters, size, strides, name):
@@ -35,12 +32,12 @@ def convolution(filters, size, strides, name):
 
 
 @keras.saving.register_keras_serializable("basic_tf")
-class ResNetBlock(layers.Layer):
-    """`relu(branch(x) + shortcut(x))` (He et al. 2016), as SimCLR has it.
+class ResNetBlock(PostActivationBlock):
+    """The block of He et al. 2016 as SimCLR has it.
 
-    The stride is that of the branch's first 3x3 convolution, in a bottleneck the middle
-    one: at the first 1x1, as He et al. print it, three of four positions would not be
-    looked at. The branch's last norm starts at zero, and so the block as the identity.
+    The stride is that of the first 3x3 convolution, in a bottleneck the middle one: at
+    the first 1x1, as He et al. print it, three of four positions would not be looked
+    at. The last norm of the residual starts at zero, and so the block as the identity.
 
     Args:
         filters: width of the 3x3 convolutions; the output is 4 times as wide in a
@@ -61,63 +58,38 @@ class ResNetBlock(layers.Layer):
     """
 
     def __init__(self, filters, strides=1, bottleneck=True, project=True, **kwargs):
-        super().__init__(**kwargs)
-        self.filters = filters
-        self.strides = strides
+        super().__init__(filters, strides, **kwargs)
         self.bottleneck = bottleneck
         self.project = project
         self.output_filters = filters * 4 if bottleneck else filters
 
-    def build(self, input_shape):
-        if not self.project and (
-            self.strides > 1 or input_shape[-1] != self.output_filters
-        ):
-            raise ValueError(
-                f"a block from width {input_shape[-1]} to {self.output_filters} with "
-                f"strides {self.strides} needs project=True"
-            )
+    def residual_layers(self):
         sizes = (1, 3, 1) if self.bottleneck else (3, 3)
-        branch = []
+        residual = []
         for index, size in enumerate(sizes):
             is_last = index == len(sizes) - 1
             filters = self.output_filters if is_last else self.filters
             strides = self.strides if index == sizes.index(3) else 1
-            branch += convolution(filters, size, strides, f"conv{index}")
+            residual += convolution(filters, size, strides, f"conv{index}")
             gain = "zeros" if is_last else "ones"
-            branch.append(batch_norm(f"norm{index}", gamma_initializer=gain))
+            residual.append(batch_norm(f"norm{index}", gamma_initializer=gain))
             if not is_last:
-                branch.append(layers.Activation("relu", name=f"activation{index}"))
-        self.branch = keras.Sequential(branch, name="branch")
-        self.branch.build(input_shape)
-        self.shortcut = None
+                residual.append(layers.Activation("relu", name=f"activation{index}"))
+        return residual
+
+    def shortcut_layers(self, input_width):
         if self.project:
-            self.shortcut = keras.Sequential(
-                [
-                    *convolution(self.output_filters, 1, self.strides, "conv"),
-                    batch_norm("norm"),
-                ],
-                name="shortcut",
+            convolve = convolution(self.output_filters, 1, self.strides, "conv")
+            return [*convolve, batch_norm("norm")]
+        if self.strides > 1 or input_width != self.output_filters:
+            raise ValueError(
+                f"a block from width {input_width} to {self.output_filters} with "
+                f"strides {self.strides} needs project=True"
             )
-            self.shortcut.build(input_shape)
-
-    def call(self, inputs, training=None):
-        outputs = self.branch(inputs, training=training)
-        if self.shortcut is not None:
-            inputs = self.shortcut(inputs, training=training)
-        return ops.relu(outputs + inputs)
-
-    def compute_output_shape(self, input_shape):
-        batch, height, width, _ = input_shape
-        height, width = (
-            None if side is None else -(-side // self.strides)
-            for side in (height, width)
-        )
-        return batch, height, width, self.output_filters
+        return []
 
     def get_config(self):
         return super().get_config() | {
-            "filters": self.filters,
-            "strides": self.strides,
             "bottleneck": self.bottleneck,
             "project": self.project,
         }

@@ -16,12 +16,13 @@ from basic_tf.models.attention import SelfAttention
 from basic_tf.models.causal_text_transformer import CausalTextTransformer
 from basic_tf.models.coatnet import CoAtNet
 from basic_tf.models.mbconv import MBConv, SqueezeExcitation
-from basic_tf.models.modified_resnet import AttentionPooling, Bottleneck, ModifiedResNet
+from basic_tf.models.modified_resnet import AttentionPooling, ModifiedResNet
+from basic_tf.models.post_activation import PostActivationBlock
 from basic_tf.models.relative_attention import (
     RelativeAttention,
     RelativeTransformerBlock,
 )
-from basic_tf.models.resnet import ResNet, ResNetBlock
+from basic_tf.models.resnet import ResNet
 from basic_tf.models.text_transformer import TextTransformer, TransformerBlock
 from basic_tf.models.vision_transformer import VisionTransformer
 
@@ -200,11 +201,11 @@ def _(encoder, shape):
     yield from _chain([*encoder.stages, encoder.head], shape, _within)
 
 
-@values.register(ResNetBlock)
+@values.register(PostActivationBlock)
 def _(block, shape):
     if block.shortcut is not None:
         yield from _within(block.shortcut, shape)
-    yield from values(block.branch, shape)
+    yield from values(block.residual, shape)
     yield Value("activation", _output_shape(block, shape))
 
 
@@ -212,14 +213,6 @@ def _(block, shape):
 def _(encoder, shape):
     yield from _chain(encoder.stages, shape, _within)
     yield Value(encoder.pool.name, (encoder.embedding_dim,))
-
-
-@values.register(Bottleneck)
-def _(block, shape):
-    if block.shortcut is not None:
-        yield from _within(block.shortcut, shape)
-    yield from values(block.residual, shape)
-    yield Value("activation", _output_shape(block, shape))
 
 
 @values.register(AttentionPooling)

@@ -46,7 +46,7 @@ def normalize(layer, x):
 
 def numpy_block(block, inputs):
     """He et al. 2016, eq. 2, with ReLU after the sum."""
-    parts = {layer.name: layer for layer in block.branch.layers}
+    parts = {layer.name: layer for layer in block.residual.layers}
     convolutions = 3 if block.bottleneck else 2
     x = inputs
     for index in range(convolutions):
@@ -70,7 +70,7 @@ def test_a_block_follows_its_equation(bottleneck, strides, project):
 def test_the_middle_convolution_of_a_bottleneck_takes_the_stride():
     block = resnet.ResNetBlock(2, strides=2)
     block.build((None, 6, 6, 4))
-    parts = {layer.name: layer for layer in block.branch.layers}
+    parts = {layer.name: layer for layer in block.residual.layers}
     strides = [parts[f"conv{index}"].strides[0] for index in range(3)]
     assert strides == [1, 2, 1]
 
