@@ -5,7 +5,7 @@ and the log-scale fixed, and at every step forms, from the gradients of the step
 microbatches, the second moments that slot accumulation would keep. `replicas` is R, the
 parts of a microbatch whose spread the variance is estimated from; 1 stands for the two
 halves that `slot_accumulation` takes on any number of devices. What a step saves, in
-every row of the table, is measured on another, larger encoder.
+every row of the table, is that of another, larger encoder (`slot_memory`).
 
 Example:
   python -m experiments.studies.slot_accumulation --output runs/slots --quick
@@ -25,46 +25,37 @@ import numpy as np
 import tensorflow as tf
 from absl import flags
 from matplotlib import figure
-from ml_collections import ConfigDict
 
 from basic_tf import losses
 from basic_tf.data import batches, sources, tokenizer
 from basic_tf.models import zoo
 from basic_tf.optimizers import adafactorw
 from basic_tf.optimizers.moments import mean_squares
-from basic_tf.training import contrastive_trainer, microbatching, slot_accumulation
+from basic_tf.training import microbatching, slot_accumulation
 from basic_tf.training.stateless_encoder import StatelessEncoder
-from experiments.studies import fresh_process, page
+from experiments.studies import fresh_process, page, slot_memory
 
 BETA_2 = 0.9  # averages over the steps of the study
-BATCH_SIZE, NUM_PARTS, WARMUP_STEPS = 256, 64, 5
-REPLICAS, MICROBATCHES = (1, 4, 8), (2, 8, 32)
-BUFFER, SLOTS = "buffer", "slots"
+BATCH_SIZE, NUM_PARTS = 256, 64
+REPLICAS = (1, 4, 8)
+WHOLE = {"num_steps": 10, "warmup_steps": 5, "microbatches": (2, 8, 32)}
+QUICK = {"num_steps": 1, "warmup_steps": 2, "microbatches": (2, 32)}
 
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "Folder of TFDS data sets.")
 
 
 def main(output, quick):
-    rows = _measure_errors(1 if quick else 10)
-    memory = [
-        fresh_process.measure({"accumulate": mode, "momentum_dtype": dtype})
-        for dtype in (("float32",) if quick else ("float32", "bfloat16"))
-        for mode in (BUFFER, SLOTS)
-    ]
-    saved = {
-        f"saved_mb_{buffer['momentum_dtype']}": buffer["step_memory_mb"]
-        - slots["step_memory_mb"]
-        for buffer, slots in zip(memory[::2], memory[1::2], strict=True)
-    }
-    rows = [row | saved | {"weights_mb": memory[0]["weights_mb"]} for row in rows]
-    summary = _summary(rows, memory)
+    rows = _measure_errors(**(QUICK if quick else WHOLE))
+    memory = slot_memory.measure(quick)
+    rows = [row | slot_memory.saved(memory) for row in rows]
+    summary = f"{_summary(rows)} {slot_memory.summary(memory)}"
     page.write(output, "Slot accumulation", summary, rows, [_plot(rows)])
     text = json.dumps(memory, indent=2)
     (pathlib.Path(output) / "memory.json").write_text(text)
     print(summary)
 
 
-def _measure_errors(num_steps):
+def _measure_errors(num_steps, warmup_steps, microbatches):
     """Rows of relative errors after `num_steps` steps, over all factored weights."""
     keras.utils.set_random_seed(0)
     examples = sources.load("tfds:glyphs/concepts:train[:10%]", _DATA_DIR.value)
@@ -84,7 +75,7 @@ def _measure_errors(num_steps):
     configurations = [
         (replicas, num)
         for replicas in REPLICAS
-        for num in MICROBATCHES
+        for num in microbatches
         if max(replicas, 2) * num <= NUM_PARTS  # not 4 and 8 replicas of 32
     ]
     estimates = {
@@ -93,11 +84,11 @@ def _measure_errors(num_steps):
         for correction in slot_accumulation.CORRECTIONS
     }
     exact = _Moments(weights)
-    last_step = WARMUP_STEPS + num_steps
+    last_step = warmup_steps + num_steps
     for images, token_ids in _batches(examples, pieces, last_step):
         parts = [part.numpy() for part in parts_of(images, token_ids)]
         gradients = [part.sum(0) for part in parts]
-        if int(optimizer.iterations) >= WARMUP_STEPS:
+        if int(optimizer.iterations) >= warmup_steps:
             nothing = [_mean_squares(np.zeros_like(g)) for g in gradients]
             exact.add([_mean_squares(g) for g in gradients], nothing, 1, 0.0)
             for replicas, num in configurations:
@@ -228,32 +219,7 @@ def _median_error(ours, theirs):
     return round(float(np.median(errors)), 4)
 
 
-def _measure_memory(accumulate, momentum_dtype):
-    """A step of a text encoder that is mostly weights: 38 million."""
-    keras.utils.set_random_seed(0)
-    configuration = ConfigDict(zoo.configuration("basic_nano"))
-    configuration.text_encoder.update(num_layers=12, width=512, num_heads=8)
-    model = zoo.build(configuration.to_dict(), 400)
-    rules = (("/image_encoder/|log_scale", {"train": False}), ("/text_encoder/", {}))
-    ours = contrastive_trainer.ContrastiveTrainer(
-        model, rules, microbatch_text=2, accumulate=accumulate
-    )
-    optimizer = adafactorw.AdaFactorW(1e-4, momentum_dtype=momentum_dtype)
-    optimizer.build(ours.trained_variables)
-    ours.compile(optimizer, jit_compile=False)
-    rng = np.random.default_rng(0)
-    batch = {
-        "image_embedding": tf.constant(rng.normal(size=(8, 128)), tf.float32),
-        "token_ids": tf.constant(rng.integers(1, 400, (8, 4)), tf.int32),
-    }
-    step = tf.function(ours.train_step)
-    weights = sum(math.prod(v.shape) for v in ours.trained_variables)
-    return {"weights_mb": round(4 * weights / 2**20, 1)} | (
-        fresh_process.time_and_memory(step, (batch,), repetitions=3)
-    )
-
-
-def _summary(rows, memory):
+def _summary(rows):
     def mean(correction, field):
         return np.mean([row[field] for row in rows if row["correction"] == correction])
 
@@ -262,22 +228,10 @@ def _summary(rows, memory):
         f"{mean(name, 'update_error'):.2f}"
         for name in slot_accumulation.CORRECTIONS
     ]
-    parts = [
+    return (
         "Relative error of the second moment of factored weights and of the update, "
         f"mean over all rows, by correction: {'; '.join(parts)}."
-    ]
-    for buffer, slots in zip(memory[::2], memory[1::2], strict=True):
-        saved = buffer["step_memory_mb"] - slots["step_memory_mb"]
-        parts.append(
-            f"With first moments in {buffer['momentum_dtype']}, a step that adds "
-            f"gradients up in a buffer takes {buffer['step_memory_mb']} MB, one that "
-            f"puts them into slots {slots['step_memory_mb']} MB: "
-            f"{saved / buffer['weights_mb']:.2f} float32 copies of the "
-            f"{buffer['weights_mb']} MB of weights are saved, for "
-            f"{slots['cpu_seconds'] / buffer['cpu_seconds']:.2f} times the processor "
-            "time."
-        )
-    return " ".join(parts)
+    )
 
 
 def _plot(rows):
@@ -303,4 +257,4 @@ def _plot(rows):
 
 
 if __name__ == "__main__":
-    fresh_process.run(main, _measure_memory)
+    fresh_process.run(main, slot_memory.measure_step)

@@ -2,7 +2,12 @@
 
 import pytest
 
-from experiments.studies import encoder_speed, micro_batching, streaming_loss
+from experiments.studies import (
+    encoder_speed,
+    micro_batching,
+    slot_memory,
+    streaming_loss,
+)
 
 
 def micro_batching_rows(quick):
@@ -90,3 +95,23 @@ def test_encoder_speed_sets_the_profiled_step_beside_the_goal(share, verdict):
 def test_encoder_speed_always_measures_the_profiled_step_last():
     for quick in (False, True):
         assert list(encoder_speed._cases(quick))[-1] == ("coatnet_0", 16)
+
+
+def test_slot_memory_compares_steps_of_the_same_first_moments():
+    def row(momentum_dtype, cpu_seconds, step_memory_mb):
+        return {
+            "momentum_dtype": momentum_dtype,
+            "cpu_seconds": cpu_seconds,
+            "step_memory_mb": step_memory_mb,
+            "weights_mb": 100.0,
+        }
+
+    rows = [row("float32", 2.0, 500), row("float32", 3.0, 350)]
+    rows += [row("bfloat16", 2.0, 500), row("bfloat16", 4.0, 510)]
+    saved = {"saved_mb_float32": 150, "saved_mb_bfloat16": -10, "weights_mb": 100.0}
+    assert slot_memory.saved(rows) == saved
+    summary = slot_memory.summary(rows)
+    assert "in a buffer takes 500 MB, one that puts them into slots 350 MB" in summary
+    assert "1.50 float32 copies of the 100.0 MB of weights are saved, for" in summary
+    assert "for 1.50 times the processor time" in summary
+    assert "for 2.00 times the processor time" in summary
