@@ -149,7 +149,9 @@ class Batch:
             embedding, _ = self.forward(index)
             return index + 1, embeddings.write(index, embedding)
 
-        element_shape = self.microbatch_size, self.encoder.embedding_dim
+        element_shape = None
+        if mesh.current():  # DTensor needs to know it
+            element_shape = self.microbatch_size, self.encoder.embedding_dim
         embeddings = tf.TensorArray(
             tf.float32, self.num_microbatches, element_shape=element_shape
         )
