@@ -34,14 +34,15 @@ _WHOLE = r"norm|/se/|/depthwise/|/relative_bias$|/log_scale$"
 LAYOUTS = ((_WHOLE, {"split": False}), (rf"^(?!.*({_WHOLE}))", {}))
 
 
-def split_axes(variables, num_shards, rules=LAYOUTS, min_size=MIN_SPLIT_SIZE):
+def split_axes(variables, num_shards, rules=LAYOUTS, min_size=None):
     """The axis that each variable is split along.
 
     Args:
         variables: Keras variables.
         num_shards: parts.
         rules: see `groups.match_rules`, of `LayoutRule`.
-        min_size: numbers in the smallest variable that is split.
+        min_size: numbers in the smallest variable that is split; `MIN_SPLIT_SIZE` where
+            None.
 
     Returns:
         List, parallel to the variables, of axes from 0, or None for what every device
@@ -51,6 +52,7 @@ def split_axes(variables, num_shards, rules=LAYOUTS, min_size=MIN_SPLIT_SIZE):
     Raises:
         ValueError: as `groups.match_rules`.
     """
+    min_size = MIN_SPLIT_SIZE if min_size is None else min_size
     matched = groups.match_rules(variables, rules, LayoutRule)
     return [
         _split_axis(tuple(variable.shape), num_shards, min_size) if rule.split else None
@@ -75,7 +77,7 @@ class ShardedStep:
         rules, min_size: see `split_axes`.
     """
 
-    def __init__(self, trainer, mesh, rules=LAYOUTS, min_size=MIN_SPLIT_SIZE):
+    def __init__(self, trainer, mesh, rules=LAYOUTS, min_size=None):
         self.trainer, self.mesh = trainer, mesh
         optimizer = trainer.optimizer
         variables = [
@@ -156,7 +158,9 @@ class ShardedStep:
 
     def store(self):
         """Takes the values on the mesh back to the variables."""
-        for variable, stored in zip(self.variables, self.stored or (), strict=True):
+        if self.stored is None:
+            return
+        for variable, stored in zip(self.variables, self.stored, strict=True):
             variable.assign(meshes.fetch(stored.read_value()))
 
     def __call__(self, batch):

@@ -19,7 +19,7 @@ def final_variables(workdir):
     }
 
 
-def train_until(monkeypatch, config, workdir, total_step):
+def train_until(monkeypatch, config, workdir, total_step, mesh=None):
     """Trains and breaks off inside a step, as a killed process would."""
     whole = run_log.StepWatch.on_train_batch_end
 
@@ -31,7 +31,7 @@ def train_until(monkeypatch, config, workdir, total_step):
     with monkeypatch.context() as patch:
         patch.setattr(run_log.StepWatch, "on_train_batch_end", broken)
         with pytest.raises(RuntimeError, match="killed"):
-            loop.train(config, workdir)
+            loop.train(config, workdir, mesh)
 
 
 def assert_same_end(ours, theirs):

@@ -8,6 +8,7 @@ import pytest
 
 from basic_tf.training import sharding
 from tests import child_processes
+from tests.training.interrupted_run import final_variables
 
 PROGRAM = pathlib.Path(__file__).parent / "sharded_steps.py"
 CASES = [
@@ -82,3 +83,20 @@ def test_input_channels_are_split_or_the_next_axis_that_divides(path, shape, axi
 def test_what_is_small_is_not_split():
     variables = [variable("dense/kernel", 8, 8), variable("dense/kernel", 128, 128)]
     assert sharding.split_axes(variables, 4) == [None, 0]
+
+
+def test_a_run_that_is_killed_goes_on_on_another_mesh(tmp_path):
+    program, data = PROGRAM.parent / "sharded_run.py", tmp_path / "data"
+
+    def run(*arguments):
+        return child_processes.run_all([([program, data, *arguments], {})], timeout=600)
+
+    assert run(tmp_path / "whole", "none") == [0]
+    assert run(tmp_path / "killed", "model:2", "3") == [0]
+    assert run(tmp_path / "killed", "model:4") == [0]
+    ours, theirs = (final_variables(tmp_path / name) for name in ("killed", "whole"))
+    assert ours.keys() == theirs.keys()
+    for name, value in ours.items():
+        np.testing.assert_allclose(
+            value, theirs[name], rtol=1e-5, atol=1e-5, err_msg=name
+        )
