@@ -187,6 +187,30 @@ def _text_encoder(configuration, vocabulary_size):
     )
 
 
+def without_weights(configuration, vocabulary_size=None):
+    """The encoders of a configuration, whose variables have shapes but no values.
+
+    Args:
+        configuration: see `build`.
+        vocabulary_size: token ids; by default 32,000, or CLIP's.
+
+    Returns:
+        `[(image encoder, (H, W, 3)), (text encoder, (L,))]`, with the shapes of their
+        inputs without the batch.
+    """
+    if vocabulary_size is None:
+        vocabulary_size = VOCABULARY_SIZES[configuration["text_encoder"]["kind"]]
+    encoders = []
+    for part, make in (
+        ("image_encoder", lambda: _image_encoder(configuration)),
+        ("text_encoder", lambda: _text_encoder(configuration, vocabulary_size)),
+    ):
+        shape = _input_shape(configuration[part])
+        precision = configuration["precision"]
+        encoders.append((description.without_weights(make, shape, precision), shape))
+    return encoders
+
+
 def describe(name, bytes_per_value=4):
     """What a named encoder or model costs, without making its weights.
 

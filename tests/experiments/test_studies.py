@@ -4,6 +4,7 @@ import pytest
 
 from experiments.studies import (
     encoder_speed,
+    memory_plan,
     micro_batching,
     slot_memory,
     streaming_loss,
@@ -115,3 +116,32 @@ def test_slot_memory_compares_steps_of_the_same_first_moments():
     assert "1.50 float32 copies of the 100.0 MB of weights are saved, for" in summary
     assert "for 1.50 times the processor time" in summary
     assert "for 2.00 times the processor time" in summary
+
+
+def test_planned_memory_names_the_furthest_row():
+    def row(strategy, predicted_mb, measured_mb):
+        made_up = {
+            "model": "basic_nano",
+            "strategy": strategy,
+            "batch_size": 128,
+            "predicted_mb": predicted_mb,
+            "measured_mb": measured_mb,
+        }
+        return memory_plan._compared(made_up)
+
+    rows = [row("data_parallel", 90, 100), row("pipelining", 52, 50)]
+    assert [each["ratio"] for each in rows] == [0.9, 1.04]
+    summary = memory_plan._summary(rows)
+    assert (
+        "Planned over measured: 0.90 to 1.04; the furthest is basic_nano, " in summary
+    )
+    assert "data_parallel, 128 pairs: 90 MB planned, 100 MB measured." in summary
+    (axes,) = memory_plan._plot(rows).axes
+    assert list(axes.lines[0].get_xdata()) == [100, 50]
+
+
+def test_rows_of_planned_memory_can_be_planned():
+    (first, *_) = memory_plan.ROWS
+    names = "model", "strategy", "batch_size", "microbatch_size", "image_size"
+    row = dict(zip(names, first, strict=True))
+    assert 400 < memory_plan._planned_bytes(**row) / 2**20 < 600  # 519 MB measured

@@ -193,3 +193,13 @@ def test_the_zoo_is_part_of_the_public_interface():
     assert basic_tf.zoo.describe is zoo.describe
     with pytest.raises(AttributeError, match="basic_tf has no 'zo'"):
         basic_tf.zo  # noqa: B018
+
+
+def test_encoders_without_weights_have_the_precision_and_size_of_the_configuration():
+    configuration = zoo.configuration("basic_nano") | {"precision": "mixed_bfloat16"}
+    (images, image_shape), (texts, text_shape) = zoo.without_weights(configuration)
+    assert (image_shape, text_shape) == ((32, 32, 3), (16,))
+    for layer in (images.stages[-1].attention, texts.blocks[0]):
+        assert layer.compute_dtype == "bfloat16"
+    counted = sum(map(zoo.count_parameters, (images, texts)))
+    assert counted + 1 == zoo.describe("basic_nano").parameters

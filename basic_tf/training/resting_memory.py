@@ -1,0 +1,88 @@
+"""What a device holds between steps: weights and AdaFactorW's moments, whole or split.
+
+Weights are float32, first moments bfloat16, second moments float32: rows and columns of
+those that are factored.
+"""
+
+import dataclasses
+import math
+import re
+
+from basic_tf.optimizers import adafactorw
+
+FLOAT32, BFLOAT16 = 4, 2
+# What is not worth a gather: small weights, and by their paths norms, squeeze-and-
+# excitation (BASIC section 5), depthwise kernels and relative tables.
+MIN_SPLIT_SIZE = 2**14
+_WHOLE = re.compile(r"norm|/se/|/depthwise/|/relative_bias$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Resting:
+    """Bytes of variables and moments on one device.
+
+    Attributes:
+        weights: with the moving statistics of norms.
+        trained: of the weights, those that are trained.
+        first_moments, second_moments: of the optimizer.
+        largest: bytes of the largest trained weight, whole.
+        split: bytes, of all devices together, of the weights that are split.
+        largest_split: of the largest one of these.
+    """
+
+    weights: int
+    trained: int
+    first_moments: int
+    second_moments: int
+    largest: int
+    split: int
+    largest_split: int
+
+
+def at_rest(encoders, num_model=1):
+    """`Resting` of encoders together.
+
+    Args:
+        encoders: Keras models, built, with or without weights.
+        num_model: devices that weights are split over.
+    """
+    trained = [v for encoder in encoders for v in encoder.trainable_variables]
+    others = [v for encoder in encoders for v in encoder.non_trainable_variables]
+    sizes = [math.prod(v.shape) for v in trained]
+    is_split = [split_axis(v, num_model) is not None for v in trained]
+    parts = [num_model if each else 1 for each in is_split]
+    split = [n for n, each in zip(sizes, is_split, strict=True) if each]
+    own = sum(size // part for size, part in zip(sizes, parts, strict=True))
+    second = sum(
+        second_moments(tuple(variable.shape)) // part
+        for variable, part in zip(trained, parts, strict=True)
+    )
+    return Resting(
+        weights=FLOAT32 * (own + sum(math.prod(v.shape) for v in others)),
+        trained=FLOAT32 * own,
+        first_moments=BFLOAT16 * own,
+        second_moments=FLOAT32 * second,
+        largest=FLOAT32 * max(sizes),
+        split=FLOAT32 * sum(split),
+        largest_split=FLOAT32 * max(split, default=0),
+    )
+
+
+def second_moments(shape):
+    """Numbers that AdaFactorW keeps of the squares of a weight's gradients."""
+    if adafactorw.is_factored(shape):
+        return math.prod(shape[:-1]) + math.prod(shape[:-2]) * shape[-1]
+    return math.prod(shape)
+
+
+def split_axis(variable, num_model):
+    """The axis that a weight is split along; None for one that every device has whole.
+
+    The second last, or else another one that `num_model` divides.
+    """
+    shape = tuple(variable.shape)
+    is_small = len(shape) < 2 or math.prod(shape) < MIN_SPLIT_SIZE
+    if num_model == 1 or is_small or _WHOLE.search(variable.path):
+        return None
+    order = [len(shape) - 2, len(shape) - 1, *range(len(shape) - 2)]
+    return next((axis for axis in order if shape[axis] % num_model == 0), None)

@@ -1,0 +1,74 @@
+"""What rests on a device: as AdaFactorW makes it, and split by hand."""
+
+import math
+import types
+
+import pytest
+
+from basic_tf.models import description
+from basic_tf.optimizers import adafactorw
+from basic_tf.training import resting_memory
+from tests.models.test_values import small_coatnet
+
+
+def variable(path, *shape):
+    return types.SimpleNamespace(path=path, shape=shape)
+
+
+def encoder(*trained, others=()):
+    return types.SimpleNamespace(
+        trainable_variables=list(trained), non_trainable_variables=list(others)
+    )
+
+
+def test_moments_are_those_that_the_optimizer_makes():
+    model = small_coatnet()
+    model.build((None, 16, 16, 3))
+    optimizer = adafactorw.AdaFactorW()
+    optimizer.build(model.trainable_variables)
+    slots = [optimizer.slots(v) for v in model.trainable_variables]
+    first = sum(2 * math.prod(momentum.shape) for momentum, _ in slots)
+    second = sum(4 * math.prod(m.shape) for _, moments in slots for m in moments)
+    assert {momentum.dtype for momentum, _ in slots} == {"bfloat16"}
+    bare = description.without_weights(small_coatnet, (16, 16, 3))
+    resting = resting_memory.at_rest([bare])
+    assert resting.weights == 4 * model.count_params()
+    assert (resting.first_moments, resting.second_moments) == (first, second)
+
+
+@pytest.mark.parametrize(
+    ("path", "shape", "axis"),
+    [
+        ("conv/kernel", (3, 3, 64, 128), 2),
+        ("conv/kernel", (3, 3, 3, 4096), 3),
+        ("table/embeddings", (16384, 7), 0),
+        ("small/kernel", (100, 100), None),
+        ("dense/bias", (65536,), None),
+        ("odd/kernel", (129, 129), None),
+        ("block/depthwise/kernel", (3, 3, 4096, 1), None),
+        ("block/se/reduce/kernel", (1, 1, 4096, 1024), None),
+        ("attention/relative_bias", (64, 27, 27), None),
+        ("block/norm/gamma", (128, 128), None),
+    ],
+)
+def test_a_weight_is_split_along_an_axis_that_divides(path, shape, axis):
+    assert resting_memory.split_axis(variable(path, *shape), 4) == axis
+
+
+def test_one_device_splits_nothing():
+    assert resting_memory.split_axis(variable("dense/kernel", 512, 512), 1) is None
+
+
+def test_split_weights_rest_in_parts_with_their_moments():
+    split, whole = variable("a/kernel", 256, 128), variable("a/bias", 128)
+    moving = variable("norm/moving_mean", 64)
+    resting = resting_memory.at_rest([encoder(split, whole, others=[moving])], 4)
+    assert resting == resting_memory.Resting(
+        weights=4 * (256 * 128 // 4 + 128 + 64),
+        trained=4 * (256 * 128 // 4 + 128),
+        first_moments=2 * (256 * 128 // 4 + 128),
+        second_moments=4 * ((256 + 128) // 4 + 128),
+        largest=4 * 256 * 128,
+        split=4 * 256 * 128,
+        largest_split=4 * 256 * 128,
+    )
