@@ -10,12 +10,12 @@ from keras import layers
 from basic_tf.models import description
 from basic_tf.training import traced_memory
 from basic_tf.training.traced_memory import Held
-from tests.models.test_values import small_coatnet, small_text_transformer
+from tests.models.test_values import small_text_transformer
 
 
 def trace(*members, width=3):
     network = keras.Sequential(list(members))
-    network.build((None, width))
+    network.build((None, 1, width))
     return traced_memory.trace(network, (1, width))
 
 
@@ -58,28 +58,20 @@ def test_bfloat16_keeps_half_of_the_activations():
     assert kept == [4 * 5, 2 * 5 + 2 * 3]
 
 
-@pytest.mark.parametrize("make", [small_coatnet, small_text_transformer])
-def test_what_is_held_grows_with_the_batch_alone(make):
-    shape = (16, 16, 3) if make is small_coatnet else (6,)
-    bare = description.without_weights(make, shape)
-    passes = traced_memory.trace(bare, shape)
-    whole = make()
-    whole.build((None, *shape))
-    assert traced_memory.trace(whole, shape) == passes
-    assert passes.kept.per_example > 100 * passes.kept.fixed / 1009
+def test_what_is_held_grows_with_the_batch():
+    bare = description.without_weights(small_text_transformer, (6,))
+    passes = traced_memory.trace(bare, (6,))
+    assert passes.kept.per_example > 1009 * passes.kept.fixed / 100
     assert passes.peak(64) >= passes.kept.bytes(64)
-    assert passes.peak(128) <= 2 * passes.peak(64)
+    assert passes.peak(64) < passes.peak(128) <= 2 * passes.peak(64)
 
 
-def test_a_chain_in_place_holds_one_tensor():
-    # The gradients of two sums, the value and what is read: x y, exp of it.
+def test_a_tensor_takes_the_place_of_one_that_nobody_reads_any_more():
     def function(x, y):
         return tf.reduce_sum(tf.exp(tf.reshape(x * y, (8,))))
 
-    # exp(x y) is held for its gradient; beside it the gradient of the sum, spread out,
-    # in whose place is that by x y, and both gradients.
-    most = traced_memory.traced_peak(function, (2, 4), (2, 4))
-    assert 3 * 32 <= most < 4 * 32
+    # exp(x y), in the place of x y; the value; its gradient, whole and spread out.
+    assert traced_memory.traced_peak(function, (2, 4), (2, 4)) == 32 + 4 + 4 + 32
 
 
 @given(
