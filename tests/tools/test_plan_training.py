@@ -53,7 +53,6 @@ def test_the_table_has_a_column_a_strategy_and_a_recommendation():
     [
         (["--model=basic_xl"], "no model 'basic_xl'; known: basic_s, basic_m, basic_l"),
         (["--mesh=batch:3"], "mesh 'batch:3' has 3 devices; there are 1"),
-        (["--memory_gb=-1"], "memory_gb"),
     ],
 )
 def test_a_mistake_is_one_line(arguments, message):
