@@ -126,7 +126,7 @@ def _table(records):
         return f"{title:24}" + "".join(f"{value:>14}" for value in values)
 
     def gigabytes(title, values):
-        return line(title, [f"{value / GB:.2f}" for value in values])
+        return line(title, [f"{value / GB:,.3f}" for value in values])
 
     yield line("", [r["strategy"] for r in records])
     yield line("microbatch", [f"{r['microbatch_size']:,}" for r in records])
@@ -137,7 +137,7 @@ def _table(records):
     yield line("fits", ["yes" if r["fits"] else "no" for r in records])
     largest = [r["largest_microbatch_size"] or "none" for r in records]
     yield line("largest that fits", largest)
-    yield line("PFLOPs of a step", [f"{r['flops'] / 1e15:,.3f}" for r in records])
+    yield line("TFLOPs of a step", [f"{r['flops'] / 1e12:,.1f}" for r in records])
     for part in records[0]["wire_bytes"]:
         title = f"  {part} sent, GB"
         yield gigabytes(title, [r["wire_bytes"][part] for r in records])

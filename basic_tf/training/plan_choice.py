@@ -71,13 +71,13 @@ def recommend(plans, memory_bytes):
         return None, (
             f"Nothing fits in {memory_bytes / GB:g} GB: the least, {least.strategy} in "
             f"microbatches of {least.microbatch_size}, takes "
-            f"{least.total_bytes / GB:.1f} GB; use more devices, or split the weights "
+            f"{least.total_bytes / GB:.3g} GB; use more devices, or split the weights "
             "over more of them."
         )
     best = min(fitting, key=_cost)
     return best.strategy, (
         f"Use {best.strategy}, {best.microbatch_size} pairs of a device at a time: it "
-        f"takes {best.total_bytes / GB:.1f} of {memory_bytes / GB:g} GB, and no other "
+        f"takes {best.total_bytes / GB:.3g} of {memory_bytes / GB:g} GB, and no other "
         "that fits has a cheaper step."
     )
 

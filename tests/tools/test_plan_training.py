@@ -4,8 +4,6 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 
 def run_program(*arguments):
     return subprocess.run(
@@ -18,7 +16,7 @@ def run_program(*arguments):
 def test_json_has_the_numbers_of_every_strategy():
     process = run_program(
         *("--model=basic_nano", "--batch_size=512", "--devices=8"),
-        *("--mesh=batch:4,model:2", "--memory_gb=0.02", "--json"),
+        *("--mesh=batch:4,model:2", "--memory_gb=0.1", "--json"),
     )
     assert process.returncode == 0, process.stderr
     found = json.loads(process.stdout)
@@ -29,7 +27,7 @@ def test_json_has_the_numbers_of_every_strategy():
     ]
     for row in rows.values():
         assert sum(row["bytes"].values()) == row["total_bytes"]
-        assert row["fits"] == (row["total_bytes"] <= 0.02 * 2**30)
+        assert row["fits"] == (row["total_bytes"] <= 0.1 * 2**30)
     assert not rows["data_parallel"]["fits"]
     assert rows["pipelining"]["largest_microbatch_size"] < 64
     assert found["mesh"] == {"batch": 4, "model": 2}
@@ -48,16 +46,9 @@ def test_the_table_has_a_column_a_strategy_and_a_recommendation():
     assert lines[-1].startswith("Use data_parallel, 64 pairs of a device at a time")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--model=basic_xl"], "no model 'basic_xl'; known: basic_s, basic_m, basic_l"),
-        (["--mesh=batch:3"], "mesh 'batch:3' has 3 devices; there are 1"),
-    ],
-)
-def test_a_mistake_is_one_line(arguments, message):
-    process = run_program("--model=basic_nano", "--batch_size=64", *arguments)
+def test_a_mistake_is_one_line():
+    process = run_program("--model=basic_xl", "--batch_size=64")
     assert process.returncode == 1
     (line,) = [row for row in process.stderr.splitlines() if row.startswith("error: ")]
-    assert message in line
+    assert "no model 'basic_xl'; known: basic_s, basic_m, basic_l" in line
     assert "Traceback" not in process.stderr
