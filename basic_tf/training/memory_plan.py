@@ -137,14 +137,8 @@ class Planner:
         if size not in self.microbatch_sizes(strategy):
             raise ValueError(self._refusal(strategy, size))
         moment, parts = self._parts(strategy, size)
-        return Plan(
-            strategy,
-            size,
-            moment,
-            parts,
-            self._flops(strategy, size),
-            self._wire_bytes(strategy, size),
-        )
+        costs = self._flops(strategy, size), self._wire_bytes(strategy, size)
+        return Plan(strategy, size, moment, parts, *costs)
 
     def _refusal(self, strategy, size):
         """Why a strategy cannot take a size of microbatches."""
@@ -216,12 +210,21 @@ class Planner:
         return max(peaks) if self.device_kind == "tpu" else sum(peaks)
 
     def _gradient_bytes(self, strategy, whole, resting):
-        if strategy != SLOTS:
-            # A microbatch's own is added to the sum as soon as it is there.
-            return resting.trained + resting.largest
-        # What bfloat16 first moments cannot hold; sums of squares and of contrasts.
-        sums = resting.first_moments + 2 * resting.second_moments
-        return sums + (resting.trained if whole else 2 * resting.largest)
+        """Of the sums over microbatches, and of the gradients of one of them."""
+        sums = resting.trained
+        if strategy == SLOTS:
+            # What bfloat16 first moments cannot hold; squares and their contrasts.
+            sums = resting.first_moments + 2 * resting.second_moments
+        if whole:
+            return (
+                resting.largest + resting.trained + (sums if strategy == SLOTS else 0)
+            )
+        if self.device_kind == "tpu":
+            # XLA adds each to its sum, in place, as soon as it is there.
+            return sums + resting.largest * (2 if strategy == SLOTS else 1)
+        # A loop of operations holds the sums that it starts from and those that it ends
+        # with, beside the gradients between.
+        return 2 * sums + resting.trained
 
     @functools.lru_cache  # noqa: B019 (a planner does not outlive its plans)
     def _resting(self, strategy):
@@ -271,16 +274,13 @@ class Planner:
     def _flops(self, strategy, size):
         forward, weightless = self._multiply_adds()
         again = {SPMD_REMAT: weightless, SPMD_BLOCK: forward}
-        return (
-            2
-            * self.batch_size
-            * step_cost.multiply_adds(
-                forward,
-                microbatched=size < self.examples,
-                in_slots=strategy == SLOTS,
-                recomputed=again.get(strategy, 0),
-            )
+        of_example = step_cost.multiply_adds(
+            forward,
+            microbatched=size < self.examples,
+            in_slots=strategy == SLOTS,
+            recomputed=again.get(strategy, 0),
         )
+        return 2 * self.batch_size * of_example
 
     def _wire_bytes(self, strategy, size):
         resting = self._resting(strategy)
