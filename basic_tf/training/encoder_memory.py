@@ -67,7 +67,5 @@ def _of_values(encoder, shape, rematerialize, bytes_per_value, copies):
         )
     kept *= bytes_per_value
     pair = 2 * bytes_per_value * max(value.size for value in made)
-    return Passes(
-        kept=Held(per_example=kept),
-        moments=(Held(per_example=round(kept + recomputed + pair)),),
-    )
+    most = (Held(per_example=round(kept + recomputed + pair)),)
+    return Passes(Held(per_example=kept), most, twice=most)

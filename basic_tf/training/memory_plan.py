@@ -194,16 +194,18 @@ class Planner:
         backward = held | {
             "embeddings": 2 * both,
             "gradients": self._gradient_bytes(strategy, whole, resting),
-            "activations": self._activation_bytes(memories, size, whole),
+            "activations": self._activation_bytes(strategy, memories, size),
         }
         moments = {"loss": loss, "backward": backward}
         moment = max(moments, key=lambda name: sum(moments[name].values()))
         return moment, moments[moment]
 
-    def _activation_bytes(self, memories, size, whole):
+    def _activation_bytes(self, strategy, memories, size):
         """At most, in the passes of Algorithm 1 or in the plain ones."""
         kept = [memory.kept.bytes(size) for memory in memories]
-        peaks = [memory.peak(size) for memory in memories]
+        whole = size == self.examples
+        twice = strategy == SLOTS and not whole
+        peaks = [memory.peak(size, twice) for memory in memories]
         if whole:
             # One encoder's backward pass, what the others have kept.
             return sum(kept) + max(p - k for p, k in zip(peaks, kept, strict=True))

@@ -54,14 +54,17 @@ class Passes:
         kept: `Held` from the forward pass to the backward pass.
         moments: tuple of `Held` in the course of both passes, with what is kept; those
             that are the largest of all for some size of the batch.
+        twice: the same where another backward pass follows: this one frees nothing.
     """
 
     kept: Held
     moments: tuple
+    twice: tuple
 
-    def peak(self, batch_size):
-        """Bytes at the largest moment."""
-        return max(moment.bytes(batch_size) for moment in self.moments)
+    def peak(self, batch_size, twice=False):
+        """Bytes at the largest moment, with one backward pass or two."""
+        moments = self.twice if twice else self.moments
+        return max(moment.bytes(batch_size) for moment in moments)
 
 
 def trace(encoder, shape):
@@ -91,9 +94,12 @@ def trace(encoder, shape):
             tf.convert_to_tensor(gradient)
             for gradient in tf.gradients(outputs, weights, seeds)
         ]
+    kept = _kept(graph, forward, gradients)
+    ends = [*gradients, outputs, *after]
     return Passes(
-        kept=_kept(graph, forward, gradients),
-        moments=largest(_moments(graph, [*gradients, outputs, *after], gradients)),
+        kept=sum(map(size_of, kept), Held()),
+        moments=largest(_moments(graph, ends, gradients)),
+        twice=largest(_moments(graph, ends + kept, gradients)),
     )
 
 
@@ -145,7 +151,7 @@ def _roots(operations):
 
 
 def _kept(graph, forward, gradients):
-    """What the operations of the gradients read of the forward pass."""
+    """The tensors of the forward pass that operations of the gradients read."""
     roots = _roots(graph.get_operations())
     made = {
         output.name
@@ -160,8 +166,7 @@ def _kept(graph, forward, gradients):
         if operation not in forward
         for source in operation.inputs
     }
-    kept = (size_of(tensor) for name, tensor in read.items() if name in made)
-    return sum(kept, Held())
+    return [tensor for name, tensor in read.items() if name in made]
 
 
 def _needed(graph, outputs):

@@ -64,6 +64,8 @@ def test_what_is_held_grows_with_the_batch():
     assert passes.kept.per_example > 1009 * passes.kept.fixed / 100
     assert passes.peak(64) >= passes.kept.bytes(64)
     assert passes.peak(64) < passes.peak(128) <= 2 * passes.peak(64)
+    # A first of two backward passes ends with all that is kept.
+    assert passes.peak(64, twice=True) > passes.peak(64)
 
 
 def test_a_tensor_takes_the_place_of_one_that_nobody_reads_any_more():
@@ -82,4 +84,4 @@ def test_the_largest_moments_are_those_of_every_batch(moments, batch_size):
     chosen = traced_memory.largest(moments)
     assert set(chosen) <= set(moments)
     most = max(moment.bytes(batch_size) for moment in moments)
-    assert traced_memory.Passes(Held(), chosen).peak(batch_size) == most
+    assert traced_memory.Passes(Held(), chosen, ()).peak(batch_size) == most
