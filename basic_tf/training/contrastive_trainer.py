@@ -98,12 +98,16 @@ class ContrastiveTrainer(Trainer):
         """A batch -> image and text embeddings, `[B, D]` float32 unit vectors."""
         return self.dual_encoder(batch, training=training)
 
-    def train_step(self, batch):
-        log_scale = self.dual_encoder.log_scale
-        images = self._embed_images(batch)
+    def embed(self, batch):
+        """The forward half of a step: `microbatching.Pass` of images, and of texts."""
         texts = self._encode(
             self._texts, batch["token_ids"], self.microbatch_text, self._form
         )
+        return self._embed_images(batch), texts
+
+    def train_step(self, batch):
+        log_scale = self.dual_encoder.log_scale
+        images, texts = self.embed(batch)
         inputs = [images.embeddings, texts.embeddings]
         inputs.append(tf.convert_to_tensor(log_scale.value))
         with microbatching.watching(inputs) as tape:

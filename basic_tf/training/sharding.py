@@ -75,10 +75,12 @@ class ShardedStep:
         trainer: built and compiled `Trainer` with a `RuledOptimizer`, itself built.
         mesh: `Mesh`.
         rules, min_size: see `split_axes`.
+        step: what a step is, of a batch; the trainer's `train_step` where None.
     """
 
-    def __init__(self, trainer, mesh, rules=LAYOUTS, min_size=None):
+    def __init__(self, trainer, mesh, rules=LAYOUTS, min_size=None, step=None):
         self.trainer, self.mesh = trainer, mesh
+        self._function = step or trainer.train_step
         optimizer = trainer.optimizer
         variables = [
             *trainer.variables,
@@ -191,7 +193,7 @@ class ShardedStep:
             keras.StatelessScope(mapping, initialize_variables=False) as scope,
             meshes.on(self.mesh, self.layout_of),
         ):
-            logs = self.trainer.train_step(batch)
+            logs = self._function(batch)
         after = [scope.state_mapping[id(variable)] for variable in variables]
         for stored, old, new in zip(self.stored, values, after, strict=False):
             if new is not old:
