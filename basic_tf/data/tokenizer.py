@@ -7,44 +7,65 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 PADDING_ID, END_ID, UNKNOWN_ID = 0, 1, 2
+KINDS = ("unigram", "bpe")
+NORMALIZATIONS = ("nmt_nfkc_cf", "nmt_nfkc", "nfkc_cf", "nfkc", "identity")
 
 
-def train(captions, vocabulary_size):
-    """Trains a SentencePiece unigram model.
-
-    Text is normalised by NFKC and case folding; characters outside the vocabulary
-    become the unknown piece.
+def train(
+    captions,
+    vocabulary_size,
+    kind="unigram",
+    normalization="nmt_nfkc_cf",
+    byte_fallback=False,
+    allow_smaller=True,
+):
+    """Trains a SentencePiece model.
 
     Args:
         captions: iterable of strings.
-        vocabulary_size: pieces at most. Where the text cannot fill it, the vocabulary
-            is as large as the text makes it.
+        vocabulary_size: number of pieces.
+        kind: `"unigram"` or `"bpe"`.
+        normalization: what SentencePiece does to text first, the name of a rule; the
+            default is NFKC and case folding.
+        byte_fallback: characters outside the vocabulary become their bytes, which take
+            256 pieces; else they become the unknown piece.
+        allow_smaller: where the text cannot fill the vocabulary, it is as large as the
+            text makes it; else that is an error.
 
     Returns:
         The serialized model, bytes.
 
     Raises:
-        ValueError: if no caption holds any text, or `vocabulary_size` is too small for
-            the characters of the text.
+        ValueError: if no caption holds any text, `vocabulary_size` is too small for the
+            characters of the text, or too large and `allow_smaller` is false, or there
+            is no such kind or rule.
     """
     captions = [caption for caption in captions if caption.strip()]
     if not captions:
         raise ValueError("no caption holds any text: nothing to train a tokenizer on")
+    if kind not in KINDS or normalization not in NORMALIZATIONS:
+        raise ValueError(
+            f"kind {kind!r} with normalization {normalization!r}: a tokenizer is one "
+            f"of {', '.join(KINDS)} with one of {', '.join(NORMALIZATIONS)}"
+        )
+    # An option is part of the model, also where it is the default.
+    options = {"byte_fallback": True} if byte_fallback else {}
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(captions),
             model_writer=model,
             vocab_size=vocabulary_size,
-            hard_vocab_limit=False,
-            model_type="unigram",
-            normalization_rule_name="nmt_nfkc_cf",
+            hard_vocab_limit=not allow_smaller,
+            model_type=kind,
+            normalization_rule_name=normalization,
             pad_id=PADDING_ID,
             eos_id=END_ID,
             unk_id=UNKNOWN_ID,
             bos_id=-1,
             num_threads=1,  # the result depends on the number of threads
             minloglevel=2,
+            **options,
         )
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1]

@@ -164,3 +164,38 @@ def test_captions_without_text_are_refused(captions):
     message = re.escape("no caption holds any text: nothing to train a tokenizer on")
     with pytest.raises(ValueError, match=message):
         tokenizer.train(captions, 100)
+
+
+@pytest.mark.parametrize("kind", tokenizer.KINDS)
+def test_bytes_stand_for_unseen_characters(kind):
+    model = tokenizer.train(TRAINING_TEXT, 300, kind, byte_fallback=True)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    row = tokenizer.Tokenizer(model, MAX_LENGTH)(["\U0001f600"]).numpy()[0].tolist()
+    ids = processor.encode("\U0001f600")
+    assert row[: len(ids) + 1] == [*ids, tokenizer.END_ID]
+    assert tokenizer.UNKNOWN_ID not in row
+    pieces = [processor.id_to_piece(index) for index in ids]
+    assert pieces[-4:] == ["<0xF0>", "<0x9F>", "<0x98>", "<0x80>"]
+
+
+def test_case_is_kept_without_folding():
+    model = tokenizer.train(TRAINING_TEXT, 100, "bpe", "nmt_nfkc")
+    upper, lower = tokenizer.Tokenizer(model, MAX_LENGTH)(["Eule", "eule"]).numpy()
+    assert upper.tolist() != lower.tolist()
+
+
+@pytest.mark.parametrize("kind", tokenizer.KINDS)
+def test_a_vocabulary_that_must_be_filled_is_refused_with_what_would_do(kind):
+    largest = tokenizer.Tokenizer(tokenizer.train(TRAINING_TEXT, 8000, kind), 8)
+    size = largest.vocabulary_size
+    with pytest.raises(ValueError, match=f"vocabulary_size 8000: .* value <= {size}"):
+        tokenizer.train(TRAINING_TEXT, 8000, kind, allow_smaller=False)
+    model = tokenizer.train(TRAINING_TEXT, size, kind, allow_smaller=False)
+    assert tokenizer.Tokenizer(model, 8).vocabulary_size == size
+
+
+def test_an_unknown_kind_or_rule_is_refused():
+    with pytest.raises(ValueError, match=r"kind 'word' with .* one of unigram, bpe"):
+        tokenizer.train(TRAINING_TEXT, 100, "word")
+    with pytest.raises(ValueError, match=r"normalization 'nfd': .* nmt_nfkc_cf"):
+        tokenizer.train(TRAINING_TEXT, 100, normalization="nfd")
