@@ -35,8 +35,7 @@ class EvaluationImages:
         exhaustive: compare all pairs. Otherwise a pair is a candidate if it would match
             with what the estimate leaves unexplained agreeing as well as `threshold`
             asks of the whole. That is no bound: an unexplained part may agree in full.
-            Of the 20,000 pairs of photographs and glyphs that match at 0.5 in
-            experiments/studies/contamination_speed.py it misses none.
+            experiments/studies/contamination_speed.py counts what is missed.
 
     Attributes:
         num_compared: pairs that were compared so far.
