@@ -1,6 +1,7 @@
 """Batches as pure functions of (seed, step), so that a run resumes at any step."""
 
-import dataclasses
+import itertools
+import math
 
 import numpy as np
 import tensorflow as tf
@@ -8,33 +9,70 @@ import tensorflow as tf
 from basic_tf.data import augmentation as affine
 from basic_tf.data import preprocessing
 
-MAX_PIXEL_BYTES = 2**30
+# Added to a seed, so that different draws of a step have nothing to do with each other.
+_MIXING, _CHOOSING = 1 << 32, 2 << 32
 
 
-def check_batch_size(batch_size, num_examples):
-    """Refuses a batch that would hold an example twice.
+def batch_counts(groups, batch_size):
+    """How many examples of each group a batch holds.
+
+    Args:
+        groups: `[(number of examples, weight)]`; the weights need not add up to 1.
+        batch_size: B.
+
+    Returns:
+        A number for each group, B together: the shares of the weights, rounded.
 
     Raises:
-        ValueError: if there are fewer examples than one batch.
+        ValueError: if a group has fewer examples than its part of a batch, which would
+            then hold one twice, or a part of none.
     """
-    if num_examples < batch_size:
-        raise ValueError(
-            f"batch_size {batch_size} is more than the {num_examples} examples; "
-            f"use {num_examples} or less"
-        )
+    total = sum(weight for _, weight in groups)
+    exact = [batch_size * weight / total for _, weight in groups]
+    counts = [int(share) for share in exact]
+    largest_remainders = sorted(
+        range(len(groups)), key=lambda group: counts[group] - exact[group]
+    )
+    for group in largest_remainders[: batch_size - sum(counts)]:
+        counts[group] += 1
+    for count, (size, weight) in zip(counts, groups, strict=True):
+        part = batch_size if len(groups) == 1 else f"{batch_size}, {count} of a source,"
+        if count > size:
+            limit = int(batch_size * size / count)
+            raise ValueError(
+                f"batch_size {part} is more than the {size} examples; "
+                f"use {limit} or less"
+            )
+        if not count:
+            raise ValueError(
+                f"batch_size {batch_size} has no place for a source of weight "
+                f"{weight:.3g}; use {math.ceil(total / weight)} or more"
+            )
+    return counts
 
 
 def shuffled_indices(
     num_examples, batch_size, first_step, last_step, seed, num_parts=1, own_parts=(0,)
 ):
+    """`mixed_indices` of one group of examples."""
+    groups = [(num_examples, 1.0)]
+    return mixed_indices(
+        groups, batch_size, first_step, last_step, seed, num_parts, own_parts
+    )
+
+
+def mixed_indices(
+    groups, batch_size, first_step, last_step, seed, num_parts=1, own_parts=(0,)
+):
     """Which examples make up each batch.
 
-    Every epoch is another permutation of all examples. What is left after its last
-    whole batch waits for another epoch: a batch over two epochs could hold an example
-    twice, and each would be a negative of the other.
+    Every epoch of a group is another permutation of its examples. What is left after
+    its last whole batch waits for another epoch: a batch over two epochs could hold an
+    example twice, and each would be a negative of the other.
 
     Args:
-        num_examples: N.
+        groups: `[(number of examples, weight)]`; a group's indices follow those of the
+            one before. Every batch holds the `batch_counts` of them, mixed.
         batch_size: B.
         first_step: the first batch to give.
         last_step: the batch to stop before.
@@ -47,26 +85,23 @@ def shuffled_indices(
         of all batches, and is the step where a batch has one.
 
     Raises:
-        ValueError: if there are fewer examples than one batch.
+        ValueError: as `batch_counts`.
     """
-    check_batch_size(batch_size, num_examples)
-
-    steps_per_epoch = num_examples // batch_size
+    counts = batch_counts(groups, batch_size)
 
     def draw(step):
-        epoch, step_in_epoch = step // steps_per_epoch, step % steps_per_epoch
-        start = step_in_epoch * batch_size
-        # The op's cipher hardly mixes under keys of few bits such as small numbers.
-        key = tf.random.stateless_uniform(
-            [3], tf.stack([tf.constant(seed, tf.int64), epoch]),
-            minval=None, maxval=None, dtype=tf.int64, alg="philox",
-        )  # fmt: skip
-        return step, tf.raw_ops.RandomIndexShuffle(
-            index=start + tf.range(batch_size, dtype=tf.int64),
-            seed=key,
-            rounds=8,
-            max_index=tf.constant(num_examples - 1, tf.int64),
-        )
+        start, drawn = 0, []
+        for group, (count, (size, _)) in enumerate(zip(counts, groups, strict=True)):
+            epoch, step_in_epoch = step // (size // count), step % (size // count)
+            key = _cipher_key(seed, epoch * len(groups) + group)
+            places = step_in_epoch * count + tf.range(count, dtype=tf.int64)
+            drawn.append(start + _permute(places, size, key))
+            start += size
+        if len(groups) == 1:
+            return step, drawn[0]
+        key = _cipher_key(seed + _MIXING, step)
+        order = _permute(tf.range(batch_size, dtype=tf.int64), batch_size, key)
+        return step, tf.gather(tf.concat(drawn, axis=0), order)
 
     def split(step, indices):
         parts = tf.reshape(indices, (num_parts, batch_size // num_parts))
@@ -79,10 +114,51 @@ def shuffled_indices(
     return dataset if num_parts == 1 else dataset.flat_map(split)
 
 
+def _cipher_key(seed, number):
+    """`[3]` int64: the op's cipher hardly mixes under keys of few bits."""
+    return tf.random.stateless_uniform(
+        [3], tf.stack([tf.constant(seed, tf.int64), number]),
+        minval=None, maxval=None, dtype=tf.int64, alg="philox",
+    )  # fmt: skip
+
+
+def _permute(places, size, key):
+    """What a permutation of `size` numbers has at some places."""
+    return tf.raw_ops.RandomIndexShuffle(
+        index=places, seed=key, rounds=8, max_index=tf.constant(size - 1, tf.int64)
+    )
+
+
 def row_loader(rows):
-    """A function from indices `[B]` to the rows, `[N, ...]`, that they stand for."""
+    """A field of `training_batches`: of `rows`, `[N, ...]`, those of the indices."""
     rows = tf.constant(rows)
-    return lambda indices: tf.gather(rows, indices)
+    return lambda step, indices: tf.gather(rows, indices)
+
+
+def caption_chooser(examples, seed):
+    """A field of `training_batches`: for each example one of its captions, drawn.
+
+    Args:
+        examples: `sources.Examples`.
+        seed: int; the choice of a step depends on it and on the step alone.
+
+    Returns:
+        A function to indices into `examples.captions`, int64 `[B]`.
+    """
+    if examples.caption_counts is None:
+        return lambda step, indices: indices
+    counts = tf.constant(examples.caption_counts, tf.int64)
+    starts = tf.cumsum(counts, exclusive=True)
+
+    def choose(step, indices):
+        seed_pair = tf.stack([tf.constant(seed + _CHOOSING, tf.int64), step])
+        draws = tf.random.stateless_uniform(
+            tf.shape(indices), seed_pair, dtype=tf.float64, alg="philox"
+        )
+        numbers = draws * tf.cast(tf.gather(counts, indices), tf.float64)
+        return tf.gather(starts, indices) + tf.cast(numbers, tf.int64)
+
+    return choose
 
 
 def image_loader(examples, image_size):
@@ -93,34 +169,8 @@ def image_loader(examples, image_size):
             raise ValueError(f"the pixels were kept at {kept}, not at {image_size}")
         pixels = tf.constant(examples.pixels)
         return lambda index: tf.cast(tf.gather(pixels, index), tf.float32) / 255.0
-    images = tf.constant(examples.images)
-
-    def load(index):
-        image = tf.gather(images, index)
-        if examples.are_paths:
-            image = tf.io.read_file(image)
-        return preprocessing.load_image(image, image_size)
-
-    return load
-
-
-def keep_pixels(examples, image_size):
-    """Decodes all images once, if they fit into `MAX_PIXEL_BYTES` as 8-bit pixels.
-
-    Decoding a small image costs about as much as a tenth of its training step; a set
-    that trains for several epochs should pay that once.
-
-    Returns:
-        `sources.Examples`, with `pixels` where they fit.
-    """
-    if len(examples) * image_size**2 * 3 > MAX_PIXEL_BYTES:
-        return examples
-    pixels = np.empty((len(examples), image_size, image_size, 3), np.uint8)
-    start = 0
-    for images in evaluation_batches(examples, image_size, 1024):
-        pixels[start : start + len(images)] = tf.round(images * 255.0)
-        start += len(images)
-    return dataclasses.replace(examples, pixels=pixels)
+    read = examples.images.reader()
+    return lambda index: preprocessing.load_image(read(index), image_size)
 
 
 def training_batches(indices_by_step, fields, images=None):
@@ -128,7 +178,8 @@ def training_batches(indices_by_step, fields, images=None):
 
     Args:
         indices_by_step: dataset from `shuffled_indices`.
-        fields: `{name: function of the indices -> tensor [B, ...]}`.
+        fields: `{name: function of (number, indices) -> tensor [B, ...]}`, with what
+            `indices_by_step` gives.
         images: dataset of `[B, S, S, 3]` for the same steps, from `training_images`;
             adds `"image"`.
 
@@ -136,7 +187,7 @@ def training_batches(indices_by_step, fields, images=None):
         `tf.data.Dataset` of dictionaries.
     """
     dataset = indices_by_step.map(
-        lambda step, indices: {name: field(indices) for name, field in fields.items()}
+        lambda *of: {name: field(*of) for name, field in fields.items()}
     )
     if images is not None:
         dataset = tf.data.Dataset.zip(dataset, images).map(
@@ -191,8 +242,8 @@ def evaluation_batches(examples, image_size, batch_size):
     )
 
 
-def label_weights(examples, balance=0.0):
-    """`[N, C]` float32: how much each label of an example counts; 0 for the others.
+def label_loader(examples, balance=0.0):
+    """A field of `training_batches`: how much each label of an example counts.
 
     A label weighs `share^-balance`, where its share is that of the examples that carry
     it: a common label (a colour) then does not count as much as a rare one (a name).
@@ -201,9 +252,30 @@ def label_weights(examples, balance=0.0):
         examples: `sources.Examples` with `label_sets`.
         balance: 0 for the same weight for all labels, 1 for the inverse of their
             frequency.
+
+    Returns:
+        A function to `[B, C]` float32, 0 for the labels that an example has not.
     """
-    weights = np.zeros((len(examples), len(examples.label_names)), np.float32)
-    for row, labels in enumerate(examples.label_sets):
-        weights[row, labels] = 1
-    shares = weights.mean(axis=0)
-    return weights * np.where(shares > 0, shares, 1) ** -balance
+    num_classes = len(examples.label_names)
+    lengths = np.array([len(labels) for labels in examples.label_sets])
+    flat = list(itertools.chain.from_iterable(examples.label_sets))
+    rows = np.repeat(np.arange(len(examples)), lengths)
+    # Each label of an example once, in the order of the examples.
+    rows, labels = np.divmod(
+        np.unique(rows * num_classes + np.array(flat, np.int64)), num_classes
+    )
+    carriers = np.bincount(labels, minlength=num_classes).astype(np.float32)
+    shares = carriers / np.float32(len(examples))
+    weights = tf.constant(np.where(shares > 0, shares, 1) ** -balance)
+    sets = tf.RaggedTensor.from_value_rowids(
+        tf.constant(labels), tf.constant(rows), len(examples)
+    )
+
+    def load(step, indices):
+        of_batch = tf.gather(sets, indices)
+        places = tf.stack([of_batch.value_rowids(), of_batch.values], axis=1)
+        shape = tf.stack([tf.size(indices, tf.int64), num_classes])
+        rows = tf.scatter_nd(places, tf.gather(weights, of_batch.values), shape)
+        return tf.ensure_shape(rows, [indices.shape[0], num_classes])
+
+    return load

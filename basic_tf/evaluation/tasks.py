@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 
-from basic_tf.data import sources
+from basic_tf.data import checking, example_table, sources
 from basic_tf.evaluation import prompts
 
 
@@ -45,14 +45,16 @@ def check_name(name):
 
 
 def load_task(name, data_dir=None):
-    """Reads a task's split.
+    """Reads a task's split; images that cannot be decoded are left out.
 
     Raises:
-        ValueError: for an unknown task, naming the known ones.
+        ValueError: for an unknown task, naming the known ones, and if more than
+            `example_table.MAX_BAD_FRACTION` of the images are broken.
     """
     check_name(name)
     task = known_tasks()[name]
-    examples = sources.load(task["source"], data_dir)
+    examples = checking.check_images(sources.load(task["source"], data_dir))
+    example_table.refuse_bad(task["source"], examples)
     present, labels = np.unique(examples.labels, return_inverse=True)
     return Task(
         name=name,

@@ -10,8 +10,6 @@ import tensorflow as tf
 from absl import logging
 
 from basic_tf import files
-from basic_tf.data import batches, sources
-from basic_tf.data import tokenizer as tokenizers
 from basic_tf.models import zoo
 from basic_tf.training import (
     checkpoints,
@@ -19,6 +17,7 @@ from basic_tf.training import (
     loaded_run,
     phase_optimizer,
     phases,
+    run_data,
     run_log,
 )
 from basic_tf.training import workdir as workdirs
@@ -109,11 +108,11 @@ def train(config, workdir, mesh=None):
     if not distribution.is_chief():
         distribution.wait_for_all()
         workdirs.check_shared(workdir)
-        _train_phases(config, workdir, mesh, *load_data(config, workdir))
+        _train_phases(config, workdir, mesh, *run_data.load(config, workdir))
         return
     with workdirs.exclusive(workdir):
         workdirs.claim(workdir, config)
-        data = load_data(config, workdir)
+        data = run_data.load(config, workdir)
         distribution.wait_for_all()  # the others may read the folders now
         _train_phases(config, workdir, mesh, *data)
 
@@ -138,7 +137,8 @@ def _check(config):
 
 
 def _train_phases(config, workdir, mesh, examples, tokenizer):
-    names = [examples.label_names[index] for index in sorted(set(examples.labels))]
+    there = sorted(set(examples.labels) - {-1})
+    names = [examples.label_names[index] for index in there]
     if distribution.is_chief():
         files.write_whole(workdir / "labels.json", json.dumps(names))
     # Only now: preparing a data set for the first time draws random numbers, too.
@@ -256,38 +256,3 @@ def _check_finite(variables, state, phase_name):
 def _save(workdir, state, variables):
     with distribution.checkpoint_folder(workdir / "checkpoints") as folder:
         checkpoints.save(folder, state.total_step, variables | state.variables())
-
-
-def load_data(config, workdir):
-    """Training examples without the captions that are too long, and the tokenizer."""
-    examples = sources.load(config.data.train, config.data.data_dir)
-    path = workdir / "tokenizer.model"
-    if path.is_file():
-        model = path.read_bytes()
-    else:
-        model = _first_tokenizer(config, examples.captions)
-        if distribution.is_chief():
-            files.write_whole(path, model)
-    max_length = config.model.text_encoder.max_length
-    tokenizer = loaded_run.make_tokenizer(config, model)
-    keep = tokenizer.lengths(examples.captions).numpy() <= max_length
-    if keep.sum() < max(1, (1 - sources.MAX_DROPPED_SHARE) * len(keep)):
-        raise ValueError(
-            f"{config.data.train}: {(~keep).sum()} of {len(keep)} captions have more "
-            f"than {max_length} tokens; shorten them, or raise "
-            "model.text_encoder.max_length"
-        )
-    logging.info(
-        "%s: %d examples, %d dropped for captions of more than %d tokens; %d pieces",
-        config.data.train, len(examples), (~keep).sum(), max_length,
-        tokenizer.vocabulary_size,
-    )  # fmt: skip
-    image_size = config.model.image_encoder.image_size
-    return batches.keep_pixels(examples.select(keep), image_size), tokenizer
-
-
-def _first_tokenizer(config, captions):
-    """Content of `tokenizer.model`: the initial run's, or trained on the captions."""
-    if config.get("initial_run"):
-        return (pathlib.Path(config.initial_run) / "tokenizer.model").read_bytes()
-    return tokenizers.train(captions, config.tokenizer.vocabulary_size)

@@ -86,7 +86,9 @@ def check_phase(name, config, model, examples, mesh=None):
     try:
         if config.kind not in _KINDS:
             raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
-        batches.check_batch_size(config.batch_size, len(examples))
+        if config.kind == "supervised":
+            examples = examples.labelled()
+        batches.batch_counts(examples.groups(), config.batch_size)
         _check_microbatches(config)
         if mesh is not None:
             _check_on_mesh(config, mesh)
@@ -180,6 +182,9 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed, mesh=
         ValueError: as `check_phase`.
     """
     check_phase(name, config, model, examples, mesh)
+    if config.kind == "supervised":
+        examples = examples.labelled()
+    _announce_batches(name, examples.groups(), config.batch_size)
     trainer, fields = _KINDS[config.kind](
         config, model, examples, tokenizer, image_size, seed
     )
@@ -209,12 +214,23 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed, mesh=
     )
 
 
+def _announce_batches(name, groups, batch_size):
+    """Says what an epoch leaves out."""
+    counts = batches.batch_counts(groups, batch_size)
+    for count, (size, _) in zip(counts, groups, strict=True):
+        logging.info(
+            "phase %s: %d examples, %d of them in each of %d batches; %d others, drawn "
+            "anew, wait for the next epoch",
+            name, size, count, size // count, size % count,
+        )  # fmt: skip
+
+
 def _make_parts(
     config, examples, fields, image_size, seed, first_step, last_step, *parts
 ):
     """See `distribution.distribute_batches`, of the batches of some steps."""
-    indices_by_step = batches.shuffled_indices(
-        len(examples), config.batch_size, first_step, last_step, seed, *parts
+    indices_by_step = batches.mixed_indices(
+        examples.groups(), config.batch_size, first_step, last_step, seed, *parts
     )
     images = None
     if "image_embedding" not in fields:
@@ -229,10 +245,10 @@ def _make_parts(
 
 
 def _supervised(config, model, examples, tokenizer, image_size, seed):
-    """The trainer, and `{name: function of the indices}` of what it takes."""
+    """The trainer, and the `batches.training_batches` fields of what it takes."""
     trainer = _supervised_trainer(config, model, examples, seed)
-    weights = batches.label_weights(examples, config.label_balance)
-    return trainer, {"labels": batches.row_loader(weights)}
+    labels = batches.label_loader(examples, config.label_balance)
+    return trainer, {"labels": labels}
 
 
 def _supervised_trainer(config, model, examples, seed=0):
@@ -250,11 +266,17 @@ def _supervised_trainer(config, model, examples, seed=0):
 def _contrastive(config, model, examples, tokenizer, image_size, seed):
     """As `_supervised`."""
     trainer = _contrastive_trainer(config, model, seed)
-    captions = batches.row_loader(examples.captions)
-    fields = {"token_ids": lambda indices: tokenizer(captions(indices))}
+    choose = batches.caption_chooser(examples, seed)
+
+    def of_captions(rows):
+        load = batches.row_loader(rows)
+        return lambda step, indices: load(step, choose(step, indices))
+
+    captions = of_captions(examples.captions)
+    fields = {"token_ids": lambda step, indices: tokenizer(captions(step, indices))}
     if config.exclude_equal_captions:
         _, caption_ids = np.unique(examples.captions, return_inverse=True)
-        fields["caption_ids"] = batches.row_loader(caption_ids)
+        fields["caption_ids"] = of_captions(caption_ids)
     if not trainer.trains_images:
         logging.info("the image encoder is frozen: embedding all training images once")
         embeddings = features.embed_images(model, examples, image_size)

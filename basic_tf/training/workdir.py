@@ -10,7 +10,7 @@ from basic_tf import files
 # What a run writes besides checkpoints, events and its configuration.
 DERIVED_FILES = (
     *("tokenizer.model", "labels.json", "metrics.jsonl", "train.json"),
-    *("report.json", "report.html"),
+    *("bad_examples.jsonl", "report.json", "report.html"),
 )
 
 

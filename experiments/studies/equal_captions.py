@@ -24,7 +24,7 @@ from matplotlib import figure
 import basic_tf
 from basic_tf.evaluation import tasks, zero_shot
 from basic_tf.models import zoo
-from basic_tf.training import loop, phases
+from basic_tf.training import phases, run_data
 from experiments import command_line
 from experiments.studies import page
 
@@ -39,7 +39,7 @@ def main(arguments):
     run = basic_tf.load(_WORKDIR.value)
     if "text" not in run.config.phases:
         raise ValueError(f"{_WORKDIR.value} has no phase text to repeat")
-    examples, _ = loop.load_data(run.config, pathlib.Path(_WORKDIR.value))
+    examples, _ = run_data.load(run.config, pathlib.Path(_WORKDIR.value))
     loaded = [
         tasks.load_task(name, run.config.data.data_dir)
         for name in run.config.evaluation.tasks

@@ -2,11 +2,12 @@ import io
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from basic_tf.data import batches, sources
+from basic_tf.data import batches, checking, sources
 
 
 def indices(num_examples, batch_size, first, last, seed=0):
@@ -83,12 +84,12 @@ def pixels_of(examples):
 @pytest.mark.parametrize("is_kept", [False, True])
 def test_images_and_labels_belong_together(examples, is_kept):
     if is_kept:
-        kept = batches.keep_pixels(examples, 8)
-        np.testing.assert_array_equal(kept.pixels, pixels_of(examples))
+        examples = checking.check_images(examples, 8)
+        np.testing.assert_array_equal(examples.pixels, pixels_of(examples))
     steps = batches.shuffled_indices(10, 4, 0, 5, seed=7)
-    images = batches.training_images(kept if is_kept else examples, 8, steps, seed=7)
-    weights = batches.row_loader(batches.label_weights(examples))
-    dataset = batches.training_batches(steps, {"labels": weights}, images)
+    images = batches.training_images(examples, 8, steps, seed=7)
+    fields = {"labels": batches.label_loader(examples)}
+    dataset = batches.training_batches(steps, fields, images)
     expected = np.stack(indices(10, 4, 0, 5, seed=7))
     for batch, index in zip(dataset, expected, strict=True):
         np.testing.assert_allclose(
@@ -97,11 +98,6 @@ def test_images_and_labels_belong_together(examples, is_kept):
         labels = np.zeros((4, 4))
         labels[np.arange(4), index % 3] = labels[:, 3] = 1
         np.testing.assert_array_equal(batch["labels"], labels)
-
-
-def test_too_many_pixels_stay_encoded(examples, monkeypatch):
-    monkeypatch.setattr(batches, "MAX_PIXEL_BYTES", 10 * 8 * 8 * 3 - 1)
-    assert batches.keep_pixels(examples, 8).pixels is None
 
 
 def test_augmentation_is_the_same_after_a_resume(examples):
@@ -124,12 +120,16 @@ def test_evaluation_gives_every_image_once_in_order(examples):
     )
 
 
+def label_rows(examples, balance=0.0):
+    load = batches.label_loader(examples, balance)
+    return load(0, tf.range(len(examples))).numpy()
+
+
 def test_labels_weigh_the_same_without_balance():
     examples = sources.Examples(
-        [b""] * 2, [""] * 2, label_sets=[[0, 2], []], label_names=list("abc")
+        [b""] * 2, [""] * 2, label_sets=[[0, 2, 2], []], label_names=list("abc")
     )
-    weights = batches.label_weights(examples)
-    np.testing.assert_array_equal(weights, [[1, 0, 1], [0, 0, 0]])
+    np.testing.assert_array_equal(label_rows(examples), [[1, 0, 1], [0, 0, 0]])
 
 
 @pytest.mark.parametrize(("balance", "expected"), [(1.0, [2, 4]), (0.5, [2**0.5, 2])])
@@ -140,21 +140,14 @@ def test_a_balanced_label_weighs_as_it_is_rare(balance, expected):
         label_sets=[[0, 1], [0, 2], [3], []],
         label_names=[*"abcde"],
     )
-    weights = batches.label_weights(examples, balance)
-    np.testing.assert_allclose(weights[0], [*expected, 0, 0, 0], rtol=1e-6)
-    np.testing.assert_array_equal(weights[3], 0)
-
-
-def test_pixels_are_selected_with_their_examples(examples):
-    keep = [index % 2 == 1 for index in range(10)]
-    selected = batches.keep_pixels(examples, 8).select(keep)
-    np.testing.assert_array_equal(selected.pixels, pixels_of(examples)[1::2])
-    assert selected.captions == examples.captions[1::2]
+    rows = label_rows(examples, balance)
+    np.testing.assert_allclose(rows[0], [*expected, 0, 0, 0], rtol=1e-6)
+    np.testing.assert_array_equal(rows[3], 0)
 
 
 def test_pixels_kept_at_another_size_are_refused(examples):
     with pytest.raises(ValueError, match="kept at 8, not at 16"):
-        batches.image_loader(batches.keep_pixels(examples, 8), 16)
+        batches.image_loader(checking.check_images(examples, 8), 16)
 
 
 def test_the_parts_of_a_batch_are_the_batch():
@@ -167,3 +160,71 @@ def test_the_parts_of_a_batch_are_the_batch():
         own = [part for machine in parts for part in machine[2 * position :][:2]]
         assert [number for number, _ in own] == [4 * step + k for k in range(4)]
         np.testing.assert_array_equal(np.concatenate([p for _, p in own]), indices)
+
+
+@pytest.mark.parametrize(
+    ("groups", "batch_size", "counts"),
+    [
+        ([(9, 1.0)], 4, [4]),
+        ([(9, 3), (9, 1)], 8, [6, 2]),
+        ([(9, 1), (9, 1), (9, 1)], 8, [3, 3, 2]),
+        ([(9, 0.7), (9, 0.3)], 4, [3, 1]),
+    ],
+)
+def test_a_batch_has_the_shares_of_the_weights(groups, batch_size, counts):
+    assert batches.batch_counts(groups, batch_size) == counts
+
+
+def test_a_group_too_small_for_a_batch_is_refused():
+    with pytest.raises(ValueError, match="8, 6 of a source, is more than the 3 exam"):
+        batches.batch_counts([(3, 3), (9, 1)], 8)
+    assert batches.batch_counts([(3, 3), (9, 1)], 4) == [3, 1]  # what it says to use
+    with pytest.raises(
+        ValueError, match=r"no place for .* weight 0\.1; use 10 or more"
+    ):
+        batches.batch_counts([(9, 0.9), (9, 0.1)], 4)
+
+
+def mixed(first, last, *parts):
+    groups = [(10, 1.0), (7, 2.0)]
+    dataset = batches.mixed_indices(groups, 6, first, last, 4, *parts)
+    return np.stack([indices for _, indices in dataset.as_numpy_iterator()])
+
+
+def test_every_batch_of_a_mixture_holds_the_shares_of_its_sources():
+    drawn = mixed(0, 30)
+    assert ((drawn < 10).sum(axis=1) == 2).all()
+    for start, size, count in ((0, 10, 2), (10, 7, 4)):
+        of_group = drawn[(drawn >= start) & (drawn < start + size)]
+        epochs = of_group.reshape(-1, size // count * count)[: 30 // (size // count)]
+        assert all(len(set(epoch)) == len(epoch) for epoch in epochs)
+        assert set(of_group) == set(range(start, start + size))
+    first = np.mean(drawn[:, 0] < 10)  # no source has a place of its own in the batch
+    assert 0.1 < first < 0.6
+
+
+def test_a_mixture_depends_on_seed_and_step_alone_and_is_split():
+    np.testing.assert_array_equal(mixed(0, 9)[4:], mixed(4, 9))
+    parts = mixed(0, 9, 2, (0, 1))
+    np.testing.assert_array_equal(parts.reshape(9, 6), mixed(0, 9))
+
+
+def test_one_of_several_captions_is_drawn_by_seed_and_step():
+    counts = np.array([1, 3, 2])
+    examples = sources.Examples([b""] * 3, [*"abcdef"], caption_counts=counts)
+    rows = tf.constant([2, 0, 1, 1])
+
+    def draw(step, seed=0):
+        choose = batches.caption_chooser(examples, seed)
+        return choose(tf.constant(step, tf.int64), rows).numpy()
+
+    drawn = np.stack([draw(step) for step in range(400)])
+    assert set(drawn[:, 1]) == {0}
+    for column, choices in ((0, [4, 5]), (2, [1, 2, 3])):
+        values, occurrences = np.unique(drawn[:, column], return_counts=True)
+        assert values.tolist() == choices
+        expected = 400 / len(choices)
+        # Chi-squared with 2 degrees of freedom: 18 is passed once in 8,000 tries.
+        assert np.sum((occurrences - expected) ** 2) / expected < 18
+    np.testing.assert_array_equal(draw(7), drawn[7])
+    assert (np.stack([draw(step, 1) for step in range(20)]) != drawn[:20]).any()

@@ -1,7 +1,9 @@
+import numpy as np
 import pytest
+import tensorflow as tf
 import tiny_run
 
-from basic_tf.data import sources
+from basic_tf.data import mixture, sources, tokenizer
 from basic_tf.models import zoo
 from basic_tf.training import phases
 
@@ -70,3 +72,42 @@ def test_slots_in_a_supervised_phase_are_refused(tmp_path):
     config.accumulate = "slots"
     with pytest.raises(ValueError, match="accumulate slots is for contrastive phases"):
         make(config, sources.Examples([b""] * 16, [""] * 16))
+
+
+def test_a_supervised_phase_takes_the_labelled_part_of_a_mixture(tmp_path):
+    config = tiny_run.tiny_config(tmp_path)
+    config.phases.pretrain.label_balance = 0.0
+    image = tf.io.encode_png(tf.zeros([32, 32, 3], tf.uint8)).numpy()
+    pairs = sources.Examples([b"not an image"] * 40, ["x"] * 40)
+    labelled = sources.Examples(
+        [image] * 20,
+        ["dog and cat"] * 20,
+        labels=[0] * 20,
+        label_sets=[[0, 1]] * 20,
+        label_names=["dog", "cat"],
+    )
+    examples = mixture.mix([pairs, labelled], [0.9, 0.1])
+    model = zoo.build(config.model.to_dict(), 20)
+    phase = phases.make_phase(
+        "pretrain", config.phases.pretrain, model, examples, None, 32, 0
+    )
+    (batch,) = phase.make_batches(0, 1)
+    np.testing.assert_array_equal(batch["labels"], np.ones((16, 2)))
+
+
+def test_a_contrastive_phase_draws_one_of_several_captions(tmp_path):
+    config = tiny_run.tiny_config(tmp_path)
+    image = tf.io.encode_png(tf.zeros([32, 32, 3], tf.uint8)).numpy()
+    texts = ["a red square", "a blue circle"]
+    examples = sources.Examples(
+        [image] * 16, texts * 16, caption_counts=np.array([2] * 16)
+    )
+    pieces = tokenizer.Tokenizer(tokenizer.train(texts * 3, 40), 16)
+    model = zoo.build(config.model.to_dict(), pieces.vocabulary_size)
+    joint = config.phases.joint
+    phase = phases.make_phase("joint", joint, model, examples, pieces, 32, 0)
+    (batch,) = phase.make_batches(0, 1)
+    blue, red = pieces(sorted(texts)).numpy()
+    expected = np.where(batch["caption_ids"][:, None] == 0, blue, red)
+    np.testing.assert_array_equal(batch["token_ids"], expected)
+    assert set(batch["caption_ids"].numpy()) == {0, 1}
