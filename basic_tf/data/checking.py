@@ -55,7 +55,8 @@ def drop(examples, usable):
     """
     if usable.all():
         return examples
-    bad = [_describe(examples, index) for index in np.flatnonzero(~usable)]
+    read = examples.images.reader()
+    bad = [_describe(examples, index, read) for index in np.flatnonzero(~usable)]
     kept = examples.select(usable)
     return dataclasses.replace(kept, bad=(*examples.bad, *bad))
 
@@ -89,12 +90,12 @@ def _try(load, count):
         )
 
 
-def _describe(examples, index):
+def _describe(examples, index, read):
     """Why an image could not be decoded."""
     key = examples.keys[index] if examples.keys else f"example {index}"
-    reason = "undecodable image"
+    reason = "image that could be read only later"
     try:
-        decoding.decode_image(examples.images.reader()(tf.constant(index)))
+        decoding.decode_image(read(tf.constant(index)))
     except tf.errors.OpError as error:
-        reason = _REASONS.get(type(error), reason)
+        reason = _REASONS.get(type(error), "undecodable image")
     return BadExample(examples.images.file_of(index), key, reason)
