@@ -13,7 +13,7 @@ from basic_tf.data import (
     tfrecord_source,
 )
 
-MAX_BYTES_IN_MEMORY = 2**30  # of a split; beyond, its images are read on demand
+MAX_BYTES_IN_MEMORY = 2**30  # of a split's files; beyond, images are read on demand
 
 
 def load(name, split, data_dir=None):
@@ -46,7 +46,9 @@ def load(name, split, data_dir=None):
         )
     if "label" not in features:
         wanted.discard("labels")  # whose names are those of the label
-    in_memory = info.num_bytes <= MAX_BYTES_IN_MEMORY
+    paths = {part.filename for part in info.file_instructions}
+    size = sum(tf.io.gfile.stat(path).length for path in paths)
+    in_memory = size <= MAX_BYTES_IN_MEMORY
     columns = _read_columns(builder, split, wanted if in_memory else wanted - {"image"})
     class_names = features["label"].names if "label" in features else []
     labels = [int(index) for index in columns["label"]]
