@@ -184,11 +184,11 @@ def _on_mesh(microbatch_size, rematerialization, size, batch_size, count, device
 
 
 def _summary(rows):
-    parts = [
-        f"{row['strategy']} of {row['batch_size']} pairs ({row['size']}) needs too much."
-        for row in rows
-        if row["outcome"] != "ran"
-    ]
+    parts = []
+    for row in rows:
+        if row["outcome"] != "ran":
+            name, size = row["strategy"], row["size"]
+            parts.append(f"{name} of {row['batch_size']} pairs ({size}) needs more.")
     for size in dict.fromkeys(row["size"] for row in rows):
         parts += _compared([row for row in rows if row["size"] == size])
     return " ".join(
