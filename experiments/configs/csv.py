@@ -24,7 +24,7 @@ def get_config(argument=""):
         raise ValueError("name the table: --config experiments/configs/csv.py:FILE")
     config = ConfigDict()
     config.seed = 0
-    config.data = {"train": f"csv:{argument}", "data_dir": ""}
+    config.data = {"train": f"csv:{argument}", "data_dir": "", "max_bad_fraction": 0.01}
     config.tokenizer = {"vocabulary_size": 8000}
     config.model = zoo.configuration("basic_nano")
     config.model.image_encoder.image_size = 64
