@@ -80,3 +80,25 @@ def test_a_variable_that_its_rule_does_not_train_is_refused():
 def test_options_of_keras_for_the_same_purpose_are_refused(option):
     with pytest.raises(ValueError, match=f"{option} is Keras's, for all variables"):
         adafactorw.AdaFactorW(**{option: 2})
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"clipnorm": 0.5}, {"global_clipnorm": 0.5}, {"clipvalue": 0.1}]
+)
+def test_a_step_is_what_keras_applies(options):
+    rng = np.random.default_rng(0)
+    start = [rng.normal(size=shape) for shape in ((3, 4), (4,))]
+    gradients = [tf.constant(value, tf.float32) for value in start]
+    ends = []
+    for take in ("apply", "step"):
+        optimizer = adafactorw.AdaFactorW(0.1, clip_threshold=None, **options)
+        variables = [keras.Variable(value, name="kernel") for value in start]
+        optimizer.build(variables)
+        for _ in range(2):
+            given = (True,) if take == "step" else ()
+            getattr(optimizer, take)(*given, gradients, variables)
+        ends.append([*variables, *optimizer.variables])
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_allclose(
+            np.float32(one.numpy()), np.float32(other.numpy()), rtol=1e-6, atol=1e-7
+        )
