@@ -3,10 +3,10 @@
 import itertools
 
 from basic_tf.models.values import values
-from basic_tf.training import traced_memory
+from basic_tf.training import rematerialization, traced_memory
 from basic_tf.training.traced_memory import Held, Passes
 
-NOTHING, WEIGHTLESS, BLOCK = "none", "weightless", "block"
+NOTHING, WEIGHTLESS, BLOCK = rematerialization.MODES
 DEVICE_KINDS = ("tpu", "gpu", "cpu")
 
 

@@ -23,16 +23,12 @@ from basic_tf.training.resting_memory import BFLOAT16, FLOAT32, at_rest
 
 DATA_PARALLEL, PIPELINING, SLOTS = "data_parallel", "pipelining", "slots"
 SPMD, SPMD_REMAT, SPMD_BLOCK = "spmd", "spmd_remat", "spmd_block"
-REMATERIALIZE = {
-    DATA_PARALLEL: encoder_memory.NOTHING,
-    PIPELINING: encoder_memory.NOTHING,
-    SLOTS: encoder_memory.NOTHING,
-    SPMD: encoder_memory.NOTHING,
+OVER_MODEL = SPMD, SPMD_REMAT, SPMD_BLOCK
+STRATEGIES = DATA_PARALLEL, PIPELINING, SLOTS, *OVER_MODEL
+REMATERIALIZE = dict.fromkeys(STRATEGIES, encoder_memory.NOTHING) | {
     SPMD_REMAT: encoder_memory.WEIGHTLESS,
     SPMD_BLOCK: encoder_memory.BLOCK,
 }
-STRATEGIES = tuple(REMATERIALIZE)
-OVER_MODEL = SPMD, SPMD_REMAT, SPMD_BLOCK
 
 STREAMED_BLOCKS = 4  # logits, negatives, and two terms of their gradient
 
@@ -190,7 +186,7 @@ class Planner:
             "gathered": resting.largest_split,
         }
         kept = sum(memory.kept.bytes(size) for memory in memories) if whole else 0
-        loss = held | {"activations": kept, "similarities": self._loss_bytes()}
+        loss = held | {"activations": kept, "similarities": self._loss_bytes}
         backward = held | {
             "embeddings": 2 * both,
             "gradients": self._gradient_bytes(strategy, whole, resting),
@@ -247,7 +243,7 @@ class Planner:
         per_example = sum(math.prod(shape) for _, shape in self._encoders)
         return FLOAT32 * self.examples * per_example
 
-    @functools.lru_cache  # noqa: B019
+    @functools.cached_property
     def _loss_bytes(self):
         """Of the loss and its gradients, beside the embeddings of this device."""
         pair = self.examples, self.dim
@@ -264,7 +260,7 @@ class Planner:
         texts *= 1 if self.num_devices == 1 else 2
         return FLOAT32 * (blocks + own + texts)
 
-    @functools.lru_cache  # noqa: B019
+    @functools.cached_property
     def _multiply_adds(self):
         """`(forward, computed again by rematerialization)` of an example."""
         made = [value for each in self._encoders for value in values(*each)]
@@ -274,7 +270,7 @@ class Planner:
         )
 
     def _flops(self, strategy, size):
-        forward, weightless = self._multiply_adds()
+        forward, weightless = self._multiply_adds
         again = {SPMD_REMAT: weightless, SPMD_BLOCK: forward}
         of_example = step_cost.multiply_adds(
             forward,

@@ -6,15 +6,11 @@ those that are factored.
 
 import dataclasses
 import math
-import re
 
 from basic_tf.optimizers import adafactorw
+from basic_tf.training import sharding
 
 FLOAT32, BFLOAT16 = 4, 2
-# What is not worth a gather: small weights, and by their paths norms, squeeze-and-
-# excitation (BASIC section 5), depthwise kernels and relative tables.
-MIN_SPLIT_SIZE = 2**14
-_WHOLE = re.compile(r"norm|/se/|/depthwise/|/relative_bias$")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +45,10 @@ def at_rest(encoders, num_model=1):
     trained = [v for encoder in encoders for v in encoder.trainable_variables]
     others = [v for encoder in encoders for v in encoder.non_trainable_variables]
     sizes = [math.prod(v.shape) for v in trained]
-    is_split = [split_axis(v, num_model) is not None for v in trained]
+    axes = [None] * len(trained)
+    if num_model > 1:
+        axes = sharding.split_axes(trained, num_model)
+    is_split = [axis is not None for axis in axes]
     parts = [num_model if each else 1 for each in is_split]
     split = [n for n, each in zip(sizes, is_split, strict=True) if each]
     own = sum(size // part for size, part in zip(sizes, parts, strict=True))
@@ -73,16 +72,3 @@ def second_moments(shape):
     if adafactorw.is_factored(shape):
         return math.prod(shape[:-1]) + math.prod(shape[:-2]) * shape[-1]
     return math.prod(shape)
-
-
-def split_axis(variable, num_model):
-    """The axis that a weight is split along; None for one that every device has whole.
-
-    The second last, or else another one that `num_model` divides.
-    """
-    shape = tuple(variable.shape)
-    is_small = len(shape) < 2 or math.prod(shape) < MIN_SPLIT_SIZE
-    if num_model == 1 or is_small or _WHOLE.search(variable.path):
-        return None
-    order = [len(shape) - 2, len(shape) - 1, *range(len(shape) - 2)]
-    return next((axis for axis in order if shape[axis] % num_model == 0), None)

@@ -37,7 +37,10 @@ STRATEGIES = {  # microbatch of each device, 0 for none; rematerialization
     "spmd": (0, "none"),
     "spmd_remat": (0, "weightless"),
 }
-SIZES = {"small": {}, "medium": {"widths": (32, 64, 128, 256), "depths": (2, 2, 4, 2)}}
+SIZES = {  # of `basic_nano`'s image encoder
+    "small": {},
+    "medium": {"depths": (2, 2, 2, 4, 2), "widths": (32, 128, 192, 256, 256)},
+}
 BATCH_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 VOCABULARY, LENGTH, IMAGE_SIZE, REPETITIONS = 400, 16, 32, 3
 
@@ -66,9 +69,10 @@ def main(output, quick):
 
 def _measure(strategy, size, batch_size, device, num_devices, memory_limit_mb):
     if device == "cpu":
+        tf.config.set_visible_devices([], "GPU")
         distribution.split_cpu(num_devices)
     make = _on_mesh if strategy.startswith("spmd") else _replicated
-    forward, step = make(*STRATEGIES[strategy], size, batch_size, num_devices, device)
+    forward, step = make(*STRATEGIES[strategy], size, batch_size, num_devices)
     _limit_memory(memory_limit_mb)
     try:
         forward_seconds, _ = _take(forward)
@@ -142,7 +146,7 @@ def _batch(batch_size):
     }
 
 
-def _replicated(microbatch_size, rematerialization, size, batch_size, count, device):
+def _replicated(microbatch_size, rematerialization, size, batch_size, count):
     """Forward half and step, on replicas of a `tf.distribute` strategy."""
     strategy = distribution.make_strategy("mirrored" if count > 1 else "default")
     of_replica = batch_size // count
@@ -172,9 +176,9 @@ def _replicated(microbatch_size, rematerialization, size, batch_size, count, dev
     return of(_forward_of(trainer)), of(trainer.train_step)
 
 
-def _on_mesh(microbatch_size, rematerialization, size, batch_size, count, device):
+def _on_mesh(microbatch_size, rematerialization, size, batch_size, count):
     """Forward half and step, on a mesh."""
-    devices = mesh.make_mesh(f"model:{count}", device.upper())
+    devices = mesh.make_mesh(f"model:{count}")
     with tf.device("CPU:0"):
         trainer = _trainer(microbatch_size * count, rematerialization, size)
         batch = _batch(batch_size)

@@ -7,7 +7,7 @@ import pytest
 
 from basic_tf.models import description
 from basic_tf.optimizers import adafactorw
-from basic_tf.training import resting_memory
+from basic_tf.training import resting_memory, sharding
 from tests.models.test_values import small_coatnet
 
 
@@ -52,11 +52,12 @@ def test_moments_are_those_that_the_optimizer_makes():
     ],
 )
 def test_a_weight_is_split_along_an_axis_that_divides(path, shape, axis):
-    assert resting_memory.split_axis(variable(path, *shape), 4) == axis
+    assert sharding.split_axes([variable(path, *shape)], 4) == [axis]
 
 
 def test_one_device_splits_nothing():
-    assert resting_memory.split_axis(variable("dense/kernel", 512, 512), 1) is None
+    resting = resting_memory.at_rest([encoder(variable("dense/kernel", 512, 512))], 1)
+    assert resting.split == resting.largest_split == 0
 
 
 def test_split_weights_rest_in_parts_with_their_moments():
