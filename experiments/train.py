@@ -6,8 +6,8 @@ Examples:
       --config.phases.scratch.batch_size=512 --workdir runs/b
   python -m experiments.train --config experiments/configs/glyphs.py --workdir runs/c \\
       --strategy mirrored
-  python -m experiments.train --config experiments/configs/glyphs.py --workdir runs/e \\
-      --strategy spmd --mesh model:2 --logical_cpus 2
+  python -m experiments.train --config experiments/configs/glyphs.py:scratch \\
+      --workdir runs/e --strategy spmd --mesh model:2 --logical_cpus 2
   python -m experiments.train --workdir runs/d \\
       --config experiments/configs/finetune.py:runs/a,pairs.csv
 """

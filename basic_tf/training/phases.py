@@ -24,7 +24,11 @@ from basic_tf.training import (
     sharding,
     slot_accumulation,
 )
-from basic_tf.training.contrastive_trainer import ContrastiveTrainer, is_dense
+from basic_tf.training.contrastive_trainer import (
+    MAX_DENSE_BATCH_SIZE,
+    ContrastiveTrainer,
+    is_dense,
+)
 from basic_tf.training.supervised_trainer import SupervisedTrainer
 
 
@@ -124,6 +128,13 @@ def _check_microbatches(config):
 
 
 def _check_on_mesh(config, mesh):
+    if config.kind == "supervised":
+        raise ValueError("kind supervised does not run on a mesh; use another strategy")
+    if not is_dense(config.batch_size):
+        raise ValueError(
+            f"batch_size {config.batch_size} needs the streaming loss, which does not "
+            f"run on a mesh; use at most {MAX_DENSE_BATCH_SIZE}"
+        )
     for field in ("microbatch_image", "microbatch_text"):
         size = config.get(field) or config.batch_size
         if size % mesh.num_devices:
