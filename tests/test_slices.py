@@ -11,6 +11,13 @@ def test_slices_in_turn_are_the_whole():
     np.testing.assert_array_equal(np.concatenate(parts), values)
 
 
+def test_parts_in_turn_are_the_whole():
+    values = np.arange(24).reshape(6, 2, 2)
+    parts = slices.split(tf.constant(values), 2)
+    found = [parts.part(index) for index in range(3)]
+    np.testing.assert_array_equal(np.concatenate(found), values)
+
+
 def test_a_slice_in_a_graph_has_a_static_shape():
     @tf.function
     def shape_of(index):

@@ -57,13 +57,8 @@ class Files:
 
 
 @dataclasses.dataclass(frozen=True)
-class FileParts:
-    """N images inside F files, such as members of tar archives.
-
-    Attributes:
-        paths: F strings.
-        rows: `[N, 3]` int64: index of the file, first byte, number of bytes (not 0).
-    """
+class _InFiles:
+    """N images inside F files: `paths` of these, `rows` that begin with their index."""
 
     paths: list
     rows: np.ndarray
@@ -78,6 +73,15 @@ class FileParts:
     def file_of(self, index):
         """As `InMemory.file_of`."""
         return self.paths[self.rows[index, 0]]
+
+
+class FileParts(_InFiles):
+    """N images inside F files, such as members of tar archives.
+
+    Attributes:
+        paths: F strings.
+        rows: `[N, 3]` int64: index of the file, first byte, number of bytes (not 0).
+    """
 
     def reader(self):
         """As `InMemory.reader`."""
@@ -99,7 +103,7 @@ class FileParts:
 
 
 @dataclasses.dataclass(frozen=True)
-class Records:
+class Records(_InFiles):
     """N images in the records of F TFRecord files, whose checksums are verified.
 
     Attributes:
@@ -108,20 +112,7 @@ class Records:
         extract: function from a record, string `[]`, to the bytes of its image.
     """
 
-    paths: list
-    rows: np.ndarray
     extract: Callable
-
-    def __len__(self):
-        return len(self.rows)
-
-    def select(self, keep):
-        """As `InMemory.select`."""
-        return dataclasses.replace(self, rows=self.rows[np.asarray(keep, bool)])
-
-    def file_of(self, index):
-        """As `InMemory.file_of`."""
-        return self.paths[self.rows[index, 0]]
 
     def reader(self):
         """As `InMemory.reader`."""

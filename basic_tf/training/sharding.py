@@ -74,11 +74,11 @@ class ShardedStep:
     Args:
         trainer: built and compiled `Trainer` with a `RuledOptimizer`, itself built.
         mesh: `Mesh`.
-        rules, min_size: see `split_axes`.
+        min_size: see `split_axes`.
         step: what a step is, of a batch; the trainer's `train_step` where None.
     """
 
-    def __init__(self, trainer, mesh, rules=LAYOUTS, min_size=None, step=None):
+    def __init__(self, trainer, mesh, min_size=None, step=None):
         self.trainer, self.mesh = trainer, mesh
         self._function = step or trainer.train_step
         optimizer = trainer.optimizer
@@ -93,7 +93,7 @@ class ShardedStep:
         axes = {
             id(variable): axis
             for variable, axis in zip(
-                own, split_axes(own, mesh.num_shards, rules, min_size), strict=True
+                own, split_axes(own, mesh.num_shards, min_size=min_size), strict=True
             )
         }
         of_split = set()
