@@ -42,7 +42,8 @@ SIZES = {  # of `basic_nano`'s image encoder
     "medium": {"depths": (2, 2, 2, 4, 2), "widths": (32, 128, 192, 256, 256)},
 }
 BATCH_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
-VOCABULARY, LENGTH, IMAGE_SIZE, REPETITIONS = 400, 16, 32, 3
+VOCABULARY, LENGTH, IMAGE_SIZE = 400, 16, 32
+REPETITIONS, ENOUGH_SECONDS = 3, 20  # of a step: so many, or fewer where they are long
 
 _DEVICE = flags.DEFINE_enum("device", "cpu", ["cpu", "gpu"], "What to run on.")
 _NUM_DEVICES = flags.DEFINE_integer("num_devices", 2, "Devices that share a step.")
@@ -102,7 +103,7 @@ def _take(step):
     step()  # compiles
     ctypes.CDLL(None).malloc_trim(0)  # what compiling took is no part of a step
     before, seconds = memory.forget_peak(), []
-    for _ in range(REPETITIONS):
+    while len(seconds) < REPETITIONS and sum(seconds) < ENOUGH_SECONDS:
         start = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - start)
@@ -224,28 +225,28 @@ def _compared(rows):
 
 
 def _plot(rows):
-    plot = figure.Figure(figsize=(8, 3))
+    sizes = list(dict.fromkeys(row["size"] for row in rows))
+    plot = figure.Figure(figsize=(8, 3 * len(sizes)))
     fields = {"total_seconds": "seconds a step", "peak_memory_mb": "MB a device"}
-    for axes, (field, label) in zip(plot.subplots(1, 2), fields.items(), strict=True):
-        for strategy in STRATEGIES:
-            chosen = [
-                row
-                for row in rows
-                if (row["strategy"], row["size"]) == (strategy, rows[0]["size"])
-            ]
-            axes.plot(
-                [row["batch_size"] for row in chosen],
-                [row[field] or np.nan for row in chosen],
-                "o-",
-                label=strategy,
-            )
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_xlabel("batch size")
-        axes.set_ylabel(label)
-    axes.legend()
+    panels = plot.subplots(len(sizes), 2, squeeze=False)
+    for panels_of_size, size in zip(panels, sizes, strict=True):
+        for axes, (field, label) in zip(panels_of_size, fields.items(), strict=True):
+            _draw(axes, [row for row in rows if row["size"] == size], field)
+            axes.set_ylabel(f"{label}, {size}")
+    panels[0, -1].legend()
     plot.tight_layout()
     return plot
+
+
+def _draw(axes, rows, field):
+    """A line for each strategy, which ends where memory does."""
+    for strategy in STRATEGIES:
+        chosen = [row for row in rows if row["strategy"] == strategy]
+        sizes = [row["batch_size"] for row in chosen]
+        axes.plot(sizes, [row[field] or np.nan for row in chosen], "o-", label=strategy)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xlabel("batch size")
 
 
 if __name__ == "__main__":
