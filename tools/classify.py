@@ -108,6 +108,12 @@ def main(arguments):
             f"error: {_SAVED_MODEL.value} cannot be loaded: {reason}", file=sys.stderr
         )
         return 1
+    if not {"serving_default", "classify"} <= set(model.signatures):
+        print(
+            f"error: {_SAVED_MODEL.value} is not of tools.export_saved_model",
+            file=sys.stderr,
+        )
+        return 1
     labels = [label.strip() for label in _LABELS.value or [] if label.strip()]
     if _LABELS.value is not None and not labels:
         print("error: --labels names no label", file=sys.stderr)

@@ -44,7 +44,9 @@ def main(arguments):
     if run.config.tokenizer.get("kind") != "clip":
         raise ValueError(f"{_WORKDIR.value} is no CLIP: its tokenizer is its own")
     described = open_clip_configuration.to_open_clip(run.model)
-    content = safetensors.numpy.save(weights.to_state_dict(run.model))
+    custom_text = described["model_cfg"].get("custom_text", False)
+    state_dict = weights.to_state_dict(run.model, custom_text)
+    content = safetensors.numpy.save(state_dict)
     output.parent.mkdir(parents=True, exist_ok=True)
     files.write_whole(output, content)
     files.write_whole(description, json.dumps(described, indent=2))

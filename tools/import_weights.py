@@ -6,7 +6,7 @@ Examples:
   python -m tools.import_weights --weights open_clip_model.safetensors \\
       --model open_clip_config.json --vocabulary bpe_simple_vocab_16e6.txt.gz \\
       --workdir runs/vit_b_32
-  python -m tools.import_weights --weights ViT-B-32.pt --model vit_b_32 \\
+  python -m tools.import_weights --weights state_dict.pt --model vit_b_32 \\
       --vocabulary bpe_simple_vocab_16e6.txt.gz --workdir runs/openai
 """
 
@@ -26,7 +26,10 @@ from basic_tf.training import checkpoints, loaded_run
 from experiments import command_line
 
 _WEIGHTS = flags.DEFINE_string(
-    "weights", None, "A .safetensors file, or the state dict of a .pt or .bin file."
+    "weights",
+    None,
+    "A .safetensors file, or a .pt or .bin file of a state dict. What OpenAI publishes "
+    "is a TorchScript archive: save torch.jit.load(FILE).state_dict() of it.",
 )
 _MODEL = flags.DEFINE_string(
     "model",

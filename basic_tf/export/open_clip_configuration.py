@@ -2,6 +2,7 @@
 
 from basic_tf.models import clip_configurations, pixel_normalization
 from basic_tf.models.causal_text_transformer import CausalTextTransformer
+from basic_tf.models.coatnet import CoAtNet
 from basic_tf.models.modified_resnet import ModifiedResNet
 from basic_tf.models.timm_configurations import TIMM_COATNETS, TOTAL_STRIDE
 from basic_tf.models.vision_transformer import VisionTransformer
@@ -73,14 +74,17 @@ def from_open_clip(description):
             encoders have no counterpart of.
     """
     preprocessing = {}
+    _check_object("description", description)
     if "model_cfg" in description:
         _check("file", description, {"preprocess_cfg"}, {}, required=("model_cfg",))
         preprocessing = description.get("preprocess_cfg", {})
         description = description["model_cfg"]
+        _check_object("model_cfg", description)
     # The images have the size that the encoder takes.
     optional = {"mean", "std", "size"}
     _check("preprocess_cfg", preprocessing, optional, _FIXED_PREPROCESSING)
     vision = description.get("vision_cfg", {})
+    _check_object("vision_cfg", vision)
     timm = vision.get("timm_model_name") is not None
     # Beside a timm tower it says no more than how the text encoder's names begin.
     optional = {"quick_gelu", "custom_text"} if timm else {"quick_gelu"}
@@ -140,8 +144,8 @@ def to_open_clip(model):
     """OpenCLIP's description of a model of CLIP.
 
     Args:
-        model: `DualEncoder` of a `VisionTransformer` or `ModifiedResNet` and a
-            `CausalTextTransformer`.
+        model: `DualEncoder` of a `VisionTransformer`, a `ModifiedResNet` or one of
+            `TIMM_COATNETS`, and a `CausalTextTransformer`.
 
     Returns:
         The content of an `open_clip_config.json`, which `from_open_clip` reads.
@@ -150,12 +154,12 @@ def to_open_clip(model):
         ValueError: for other encoders or activations, which OpenCLIP has no name for.
     """
     image, text = model.image_encoder, model.text_encoder
-    known = (VisionTransformer, ModifiedResNet), (CausalTextTransformer,)
+    known = (VisionTransformer, ModifiedResNet, CoAtNet), (CausalTextTransformer,)
     for encoder, types in zip((image, text), known, strict=True):
         if type(encoder) not in types:
             raise ValueError(
                 f"OpenCLIP has no name for a {type(encoder).__name__}; it has for "
-                f"{' and '.join(each.__name__ for each in types)}"
+                f"{', '.join(each.__name__ for each in types)}"
             )
     activations = {text.activation, getattr(image, "activation", text.activation)}
     if activations not in ({"gelu"}, {"quick_gelu"}):
@@ -167,6 +171,7 @@ def to_open_clip(model):
         "model_cfg": {
             "embed_dim": text.embedding_dim,
             "quick_gelu": activations == {"quick_gelu"},
+            **({"custom_text": True} if isinstance(image, CoAtNet) else {}),
             "vision_cfg": _vision(image),
             "text_cfg": {
                 "context_length": text.max_length,
@@ -186,6 +191,8 @@ def to_open_clip(model):
 
 
 def _vision(encoder):
+    if isinstance(encoder, CoAtNet):
+        return _timm_vision(encoder)
     shared = {"image_size": encoder.image_size, "width": encoder.width}
     if isinstance(encoder, ModifiedResNet):
         return shared | {
@@ -199,6 +206,24 @@ def _vision(encoder):
         "head_width": encoder.width // encoder.num_heads,
         "mlp_ratio": encoder.mlp_ratio,
     }
+
+
+def _timm_vision(encoder):
+    config = encoder.get_config() | {"kind": "coatnet"}
+    for name, options in TIMM_COATNETS.items():
+        options = options | {"image_size": encoder.image_size}
+        if all(config[field] == value for field, value in options.items()):
+            return {
+                "timm_model_name": name,
+                "timm_model_pretrained": False,
+                "timm_pool": "",
+                "timm_proj": "linear",
+                "timm_proj_bias": encoder.projection_bias,
+                "image_size": encoder.image_size,
+            }
+    raise ValueError(
+        f"timm has no CoAtNet of these options; it has {', '.join(TIMM_COATNETS)}"
+    )
 
 
 def _image_encoder(vision, activation):
@@ -226,6 +251,7 @@ def _image_encoder(vision, activation):
 
 def _check(name, fields, optional, fixed, required=None):
     """Refuses fields that are missing, unknown, or not as in `fixed`."""
+    _check_object(name, fields)
     required = _REQUIRED[name] if required is None else required
     missing = [field for field in required if field not in fields]
     if missing:
@@ -243,3 +269,11 @@ def _check(name, fields, optional, fixed, required=None):
             raise ValueError(
                 f"{name} has {field} {value!r}; only {fixed[field]!r} is known here"
             )
+    size = fields.get("image_size", 0)
+    if not isinstance(size, int):
+        raise ValueError(f"{name} has image_size {size!r}; give the side, one number")
+
+
+def _check_object(name, fields):
+    if not isinstance(fields, dict):
+        raise ValueError(f"{name} is no object of JSON but {fields!r}")

@@ -64,9 +64,7 @@ def _rows(encoder, trunk, projection):
                 rows += name_rows.norm(f"{theirs}.{norm}", f"{ours}/norm")
                 rows += _transformer(theirs, ours, encoder.head_dim)
     return rows + [
-        *name_rows.norm(
-            trunk + HEADS[encoder.before_projection], "image_encoder/head/norm"
-        ),
+        *name_rows.norm(trunk + HEADS[encoder.head_layers], "image_encoder/head/norm"),
         *name_rows.dense(f"{trunk}head.pre_logits.fc", "image_encoder/head/tanh"),
         *name_rows.dense(projection, "image_encoder/head/projection"),
     ]
@@ -81,9 +79,9 @@ def _check(encoder):
             raise ValueError(
                 f"timm has no CoAtNet with {name} {config[name]!r}; its have {value!r}"
             )
-    if encoder.before_projection not in HEADS:
+    if encoder.head_layers not in HEADS:
         raise ValueError(
-            f"timm has no CoAtNet with head {encoder.before_projection}; its have "
+            f"timm has no CoAtNet with head {encoder.head_layers}; its have "
             f"{' or '.join(map(str, HEADS))}"
         )
 

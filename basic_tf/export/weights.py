@@ -113,6 +113,12 @@ def load_weights(model, path):
             wrong.append(f"{name} is {tensors[name].shape}, not {shape}")
         if not tensors[name].is_float:
             wrong.append(f"{name} is {tensors[name].dtype}, not a float")
+    if not entries.keys() & tensors.keys():
+        raise ValueError(
+            f"{path} has no tensor of this model; its names must be OpenCLIP's, "
+            f"OpenAI's or timm's, such as {next(iter(entries))}, not "
+            f"{next(iter(tensors), 'none at all')}"
+        )
     if wrong:
         raise ValueError(f"{path} does not fit the model: {'; '.join(sorted(wrong))}")
     values = {name: tensor.read() for name, tensor in tensors.items()}
@@ -154,9 +160,10 @@ def _packed_shape(variables, transformation):
 
 def _entries(model, custom_text):
     """`{name in a file: (our variables, transformation)}` of a model."""
+    entries, named = {}, set()
+    table = _table(model, custom_text)
     variables = _variables(model)
-    entries = {}
-    for theirs, ours, transformation in _table(model, custom_text):
+    for theirs, ours, transformation in table:
         first, *others = _alternatives(ours)
         pattern = re.sub(r"\\{(\w)\\}", r"(?P<\1>\\d+)", re.escape(first))
         for path in variables:
@@ -167,6 +174,9 @@ def _entries(model, custom_text):
             paths = [path, *(other.format(**numbers) for other in others)]
             parts = [variables[path] for path in paths]
             entries[theirs.format(**numbers)] = parts, transformation
+            named.update(paths)
+    if nameless := variables.keys() - named:
+        raise ValueError(f"no name is known of {', '.join(sorted(nameless))}")
     return entries
 
 
@@ -174,6 +184,11 @@ def _table(model, custom_text):
     """The rows for a model; other encoders may have equal names and another meaning."""
     if type(model) is CoAtNet:
         return timm_names.alone(model)
+    if not isinstance(model, DualEncoder):
+        raise ValueError(
+            f"a {type(model).__name__} by itself has no file: give a DualEncoder, or a "
+            "CoAtNet of timm's definition"
+        )
     rows = []
     for part in (model, model.image_encoder, model.text_encoder):
         if type(part) not in TABLES:

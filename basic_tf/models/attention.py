@@ -3,13 +3,16 @@
 import keras
 from keras import layers, ops
 
+from basic_tf.models import precision
+
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class SelfAttention(layers.Layer):
     """`softmax(Q K^T / sqrt(d) + bias) V`, projected (Vaswani et al. 2017).
 
-    Built of plain `Dense` layers: on CPUs the `EinsumDense` of
-    `keras.layers.MultiHeadAttention` takes several times as long.
+    Built of plain `Dense` layers; the `EinsumDense` of
+    `keras.layers.MultiHeadAttention` is slower on CPUs.
 
     Args:
         filters: width of all heads together.

@@ -20,7 +20,7 @@ class CausalTextTransformer(TextTransformer):
     not normalised. A row of padding alone gives a finite embedding.
 
     Raises:
-        ValueError: for rows of a known length of more than `max_length`.
+        ValueError: as `TextTransformer`.
 
     Example:
         >>> encoder = CausalTextTransformer(100, 16, num_layers=1, width=32,

@@ -3,12 +3,14 @@
 import keras
 from keras import layers
 
+from basic_tf.models import precision
 from basic_tf.models.mbconv import MBConv, batch_norm, padding_of
 from basic_tf.models.pixel_normalization import normalize_pixels
 from basic_tf.models.relative_attention import RelativeTransformerBlock
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class CoAtNet(keras.Model):
     """CoAtNet image encoder: stem, MBConv and transformer stages, mean, projection.
 
@@ -99,7 +101,7 @@ class CoAtNet(keras.Model):
         self.batch_norm_momentum = batch_norm_momentum
         self.batch_norm_epsilon = batch_norm_epsilon
         self.layer_norm_epsilon = layer_norm_epsilon
-        self.before_projection = tuple(head)
+        self.head_layers = tuple(head)
         self.has_projection = embedding_dim is not None
         self.projection_bias = projection_bias
         self.mean, self.std = tuple(mean), tuple(std)
@@ -131,7 +133,7 @@ class CoAtNet(keras.Model):
         return keras.Sequential(stem, name="stage0")
 
     def _head(self):
-        given = self.before_projection
+        given = self.head_layers
         if "mean" not in given or not set(given) <= {"mean", "norm", "tanh"}:
             raise ValueError(f"head {given} is not of norm, tanh and at least mean")
         head = []
@@ -219,7 +221,7 @@ class CoAtNet(keras.Model):
             "batch_norm_momentum": self.batch_norm_momentum,
             "batch_norm_epsilon": self.batch_norm_epsilon,
             "layer_norm_epsilon": self.layer_norm_epsilon,
-            "head": self.before_projection,
+            "head": self.head_layers,
             "projection_bias": self.projection_bias,
             "mean": self.mean,
             "std": self.std,

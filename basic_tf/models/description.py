@@ -66,7 +66,7 @@ rematerialized_bytes=40)
     )
 
 
-def without_weights(make, shape, precision="float32"):
+def without_weights(make, shape):
     """Builds a layer whose variables have shapes but no values.
 
     It can be called where a `keras.StatelessScope` gives values to all of them.
@@ -74,11 +74,9 @@ def without_weights(make, shape, precision="float32"):
     Args:
         make: makes the layer.
         shape: of its input, without the batch.
-        precision: Keras dtype policy of the layer.
     """
 
     def build():
-        keras.config.set_dtype_policy(precision)  # of this thread
         with keras.StatelessScope(initialize_variables=False):
             layer = make()
             layer.build((None, *shape))

@@ -3,6 +3,7 @@
 import keras
 from keras import layers, ops
 
+from basic_tf.models import precision
 from basic_tf.models.residual import ResidualBlock
 
 
@@ -37,6 +38,7 @@ def padding_of(padding, strides, name):
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class SqueezeExcitation(layers.Layer):
     """Scales each channel by a gate computed from the mean over all positions.
 
@@ -77,6 +79,7 @@ class SqueezeExcitation(layers.Layer):
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class MBConv(ResidualBlock):
     """Pre-activation inverted bottleneck with squeeze-and-excitation (CoAtNet A.1).
 
@@ -90,14 +93,12 @@ class MBConv(ResidualBlock):
             (it never looks at three of four positions) or "depthwise".
         expansion_ratio: expanded width over that of `expansion_base`.
         expansion_base: "input" or "output". They differ in a stage's first block, where
-            CoAtNet's text fits both. Its table fits the output alone: CoAtNet-0 of 25M
-            and 4.2B multiply-adds comes to 24.4M and 4.1B, with the input to 24.2M and
-            4.0B, 3 and 5 % away.
+            CoAtNet's text fits both, but the figures of its table the output better.
         squeeze_ratio: squeezed width over that of `squeeze_base`.
         squeeze_base: "input" or "output", 0.2 % apart in parameters; the output is the
             nearer for every CoAtNet. Of the expanded width, CoAtNet-4 would have 284M
             for 275M.
-        activation: "gelu" in the paper; "relu" is a quarter faster on CPUs.
+        activation: "gelu" in the paper.
         squeeze_activation: of squeeze and excitation; `activation` where None. "silu"
             in timm's, as in EfficientNet.
         pooling: see `ResidualBlock`.

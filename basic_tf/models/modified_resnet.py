@@ -3,6 +3,7 @@
 import keras
 from keras import layers, ops
 
+from basic_tf.models import precision
 from basic_tf.models.attention import SelfAttention
 from basic_tf.models.pixel_normalization import CLIP_MEAN, CLIP_STD, normalize_pixels
 from basic_tf.models.post_activation import PostActivationBlock, batch_norm
@@ -40,7 +41,8 @@ class Bottleneck(PostActivationBlock):
             batch_norm("norm2"),
             layers.ReLU(),
             *self._pool(),
-            *self._widen("conv3", "norm3"),
+            # The block starts as its shortcut, as in CLIP.
+            *self._widen("conv3", "norm3", gamma_initializer="zeros"),
         ]
 
     def shortcut_layers(self, input_width):
@@ -51,15 +53,16 @@ class Bottleneck(PostActivationBlock):
     def _pool(self):
         return [layers.AveragePooling2D(self.strides)] if self.strides > 1 else []
 
-    def _widen(self, convolution, norm):
+    def _widen(self, convolution, norm, **options):
         width = self.filters * EXPANSION
         return [
             layers.Conv2D(width, 1, use_bias=False, name=convolution),
-            batch_norm(norm),
+            batch_norm(norm, **options),
         ]
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class AttentionPooling(layers.Layer):
     """Attention of the mean over all positions to the mean and the positions.
 
@@ -110,6 +113,7 @@ class AttentionPooling(layers.Layer):
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class ModifiedResNet(keras.Model):
     """Three-convolution stem, four stages of bottlenecks, attention pooling.
 
@@ -150,8 +154,9 @@ class ModifiedResNet(keras.Model):
         if len(depths) != 4:
             raise ValueError(f"depths needs four stages; got {tuple(depths)}")
         if image_size % TOTAL_STRIDE:
+            above = -(-image_size // TOTAL_STRIDE) * TOTAL_STRIDE
             raise ValueError(
-                f"image_size {image_size} is no multiple of {TOTAL_STRIDE}"
+                f"image_size {image_size} is no multiple of {TOTAL_STRIDE}; use {above}"
             )
         self.depths = tuple(depths)
         self.width = width

@@ -15,8 +15,13 @@ def normalize_pixels(images, image_size, mean, std, dtype):
         mean, std: one value a channel.
         dtype: of the result.
 
+    Returns:
+        `[B, image_size, image_size, 3]`, of known sides even where those of `images`
+        are not; images of another size then fail when the graph runs (those of a single
+        pixel are spread).
+
     Raises:
-        ValueError: for images of another size.
+        ValueError: for images that are known to have another size.
     """
     height, width = images.shape[1:3]
     if not {height, width} <= {image_size, None}:
@@ -25,4 +30,6 @@ def normalize_pixels(images, image_size, mean, std, dtype):
             f"{image_size} x {image_size}"
         )
     mean, std = (ops.convert_to_tensor(values, dtype) for values in (mean, std))
+    if None in (height, width):
+        mean = ops.broadcast_to(mean, (image_size, image_size, 3))
     return (ops.cast(images, dtype) - mean) / std

@@ -3,12 +3,15 @@
 import keras
 from keras import layers, ops
 
+from basic_tf.models import precision
+
 
 def batch_norm(name, **options):
     """Batch norm with the constants of SimCLR's and CLIP's networks, PyTorch's."""
     return layers.BatchNormalization(momentum=0.9, epsilon=1e-5, name=name, **options)
 
 
+@precision.handed_down
 class PostActivationBlock(layers.Layer):
     """`relu(residual(x) + shortcut(x))` (He et al. 2016, eq. 2).
 

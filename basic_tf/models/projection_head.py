@@ -3,10 +3,12 @@
 import keras
 from keras import layers
 
+from basic_tf.models import precision
 from basic_tf.models.post_activation import batch_norm
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class ProjectionHead(layers.Layer):
     """1 to 3 linear layers with ReLU between them (SimCLR section 4.2).
 

@@ -4,12 +4,14 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from basic_tf.models import precision
 from basic_tf.models.attention import SelfAttention
 from basic_tf.models.feed_forward import feed_forward
 from basic_tf.models.residual import ResidualBlock
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class RelativeAttention(layers.Layer):
     """Self-attention over positions with a learned bias per relative offset.
 
@@ -79,6 +81,7 @@ def relative_offsets(height, width):
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class RelativeTransformerBlock(ResidualBlock):
     """`x + Attention(Norm(x))`, then `x + FFN(Norm(x))` (CoAtNet A.1).
 

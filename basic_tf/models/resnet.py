@@ -1,8 +1,9 @@
-"""SimCLR's residual networks and the projection head that training puts on them."""
+"""SimCLR's residual networks (SimCLR section 4.2)."""
 
 import keras
 from keras import layers, ops
 
+from basic_tf.models import precision
 from basic_tf.models.post_activation import PostActivationBlock, batch_norm
 
 STEMS = ("imagenet", "cifar")
@@ -96,6 +97,7 @@ class ResNetBlock(PostActivationBlock):
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class ResNet(keras.Model):
     """Residual network as SimCLR uses it (Chen et al. 2020): no classifier, no head.
 

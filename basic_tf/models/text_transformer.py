@@ -3,6 +3,7 @@
 import keras
 from keras import layers, ops
 
+from basic_tf.models import precision
 from basic_tf.models.attention import SelfAttention
 from basic_tf.models.feed_forward import feed_forward
 
@@ -11,6 +12,7 @@ MASKED = -1e9  # finite, so that a row of padding alone attends evenly and stays
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class TransformerBlock(layers.Layer):
     """Pre-norm transformer encoder block.
 
@@ -62,10 +64,13 @@ class TransformerBlock(layers.Layer):
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class TextTransformer(keras.Model):
     """Transformer over token ids; the mean of its top layer over the real tokens.
 
     The embedding does not depend on how far a row is padded (BASIC section 7.1).
+    Positions are learned and the top layer is normalised (ours); embeddings start as
+    CLIP's do.
 
     Args:
         vocabulary_size: number of token ids, padding included.
@@ -81,7 +86,8 @@ class TextTransformer(keras.Model):
     not normalised. A row of padding alone gives a finite embedding.
 
     Raises:
-        ValueError: for rows of a known length of more than `max_length`.
+        ValueError: for rows of more than `max_length`, where their length is known when
+            the graph is made; other rows fail when it runs, on a CPU.
 
     Example:
         >>> encoder = TextTransformer(100, 16, num_layers=1, width=32, num_heads=2,
@@ -111,12 +117,12 @@ class TextTransformer(keras.Model):
         self.num_heads = num_heads
         self.embedding_dim = embedding_dim
         self.activation = activation
-        initializer = keras.initializers.RandomNormal(stddev=0.02)
+        # Of an initializer each: one would draw both tables from the same numbers.
         self.token_embedding = layers.Embedding(
-            vocabulary_size, width, initializer, name="token_embedding"
+            vocabulary_size, width, _normal(0.02), name="token_embedding"
         )
         self.position_embedding = layers.Embedding(
-            max_length, width, initializer, name="position_embedding"
+            max_length, width, _normal(0.01), name="position_embedding"
         )
         self.blocks = [
             TransformerBlock(num_heads, activation=activation, name=f"block{index}")
@@ -145,7 +151,8 @@ class TextTransformer(keras.Model):
         if length is not None and length > self.max_length:
             raise ValueError(
                 f"rows of {length} token ids are longer than max_length "
-                f"{self.max_length}"
+                f"{self.max_length}; make an encoder of a larger max_length, or drop "
+                "the texts"
             )
         positions = ops.arange(ops.shape(token_ids)[1])
         x = self.token_embedding(token_ids) + self.position_embedding(positions)
@@ -177,6 +184,10 @@ class TextTransformer(keras.Model):
             "embedding_dim": self.embedding_dim,
             "activation": self.activation,
         }
+
+
+def _normal(stddev):
+    return keras.initializers.RandomNormal(stddev=stddev)
 
 
 def masked_mean(values, is_token):

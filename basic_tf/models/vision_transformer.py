@@ -3,11 +3,13 @@
 import keras
 from keras import layers, ops
 
+from basic_tf.models import precision
 from basic_tf.models.pixel_normalization import CLIP_MEAN, CLIP_STD, normalize_pixels
 from basic_tf.models.text_transformer import TransformerBlock
 
 
 @keras.saving.register_keras_serializable("basic_tf")
+@precision.handed_down
 class VisionTransformer(keras.Model):
     """Patches and a class token through a transformer; the class token, projected.
 

@@ -2,10 +2,14 @@
 
 import copy
 import dataclasses
+import functools
 
-import keras
-
-from basic_tf.models import asymmetric_grid, clip_configurations, description
+from basic_tf.models import (
+    asymmetric_grid,
+    clip_configurations,
+    description,
+    precision,
+)
 from basic_tf.models.basic_configurations import (
     BASIC_CONFIGURATIONS,
     COATNETS,
@@ -141,50 +145,40 @@ def build(configuration, vocabulary_size):
 
     Args:
         configuration: as `configuration` returns it; the `kind` of each encoder is one
-            of `KINDS`, its other fields are options of that class. `precision` is a
-            Keras dtype policy, such as "mixed_bfloat16". Weights and embeddings are
-            float32.
+            of `KINDS`, its other fields are options of that class. `precision` is
+            "float32" or "mixed_bfloat16". Weights and embeddings are float32.
         vocabulary_size: token ids of the tokenizer, padding included.
 
     Returns:
         The built `DualEncoder`.
 
     Raises:
-        ValueError: for an unknown precision.
+        ValueError: for another `precision`.
     """
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(configuration["precision"])
-    try:
-        return _build(configuration, vocabulary_size)
-    finally:
-        keras.config.set_dtype_policy(before)
-
-
-def _build(configuration, vocabulary_size):
-    model = DualEncoder(
-        _image_encoder(configuration),
-        _text_encoder(configuration, vocabulary_size),
-        name="dual_encoder",
-    )
+    dtype = configuration["precision"]
+    if dtype not in precision.POLICIES:
+        known = " or ".join(precision.POLICIES)
+        raise ValueError(f"precision {dtype!r} is not {known}")
+    encoders = [make() for _, make in _parts(configuration, vocabulary_size)]
+    model = DualEncoder(*encoders, name="dual_encoder", dtype=dtype)
     model.build()
     return model
 
 
-def _image_encoder(configuration):
-    return _make(
-        configuration["image_encoder"],
-        embedding_dim=configuration["embedding_dim"],
-        name="image_encoder",
-    )
-
-
-def _text_encoder(configuration, vocabulary_size):
-    return _make(
-        configuration["text_encoder"],
-        vocabulary_size=vocabulary_size,
-        embedding_dim=configuration["embedding_dim"],
-        name="text_encoder",
-    )
+def _parts(configuration, vocabulary_size):
+    """The shape of an example, and how to make it, of each encoder of a model."""
+    if vocabulary_size is None:
+        vocabulary_size = VOCABULARY_SIZES[configuration["text_encoder"]["kind"]]
+    shared = {
+        "embedding_dim": configuration["embedding_dim"],
+        "dtype": configuration["precision"],
+    }
+    own = {"image_encoder": {}, "text_encoder": {"vocabulary_size": vocabulary_size}}
+    for part, options in own.items():
+        make = functools.partial(
+            _make, configuration[part], name=part, **shared, **options
+        )
+        yield _input_shape(configuration[part]), make
 
 
 def without_weights(configuration, vocabulary_size=None):
@@ -198,17 +192,10 @@ def without_weights(configuration, vocabulary_size=None):
         `[(image encoder, (H, W, 3)), (text encoder, (L,))]`, with the shapes of their
         inputs without the batch.
     """
-    if vocabulary_size is None:
-        vocabulary_size = VOCABULARY_SIZES[configuration["text_encoder"]["kind"]]
-    encoders = []
-    for part, make in (
-        ("image_encoder", lambda: _image_encoder(configuration)),
-        ("text_encoder", lambda: _text_encoder(configuration, vocabulary_size)),
-    ):
-        shape = _input_shape(configuration[part])
-        precision = configuration["precision"]
-        encoders.append((description.without_weights(make, shape, precision), shape))
-    return encoders
+    return [
+        (description.without_weights(make, shape), shape)
+        for shape, make in _parts(configuration, vocabulary_size)
+    ]
 
 
 def describe(name, bytes_per_value=4):
@@ -229,14 +216,9 @@ def describe(name, bytes_per_value=4):
     if name in ENCODERS:
         shape = _input_shape(ENCODERS[name])
         return description.describe(lambda: encoder(name), shape, bytes_per_value)
-    configured = configuration(name)
-    vocabulary_size = VOCABULARY_SIZES[configured["text_encoder"]["kind"]]
     of_images, of_texts = (
-        description.describe(make, _input_shape(configured[part]), bytes_per_value)
-        for part, make in (
-            ("image_encoder", lambda: _image_encoder(configured)),
-            ("text_encoder", lambda: _text_encoder(configured, vocabulary_size)),
-        )
+        description.describe(make, shape, bytes_per_value)
+        for shape, make in _parts(configuration(name), vocabulary_size=None)
     )
     both = of_images + of_texts
     # The temperature.

@@ -18,13 +18,13 @@ _MEASURE = flags.DEFINE_string(
 )
 
 
-def run(study, measure_row):
+def run(study, measure_row=None):
     """The program of a study.
 
     Args:
         study: `(folder of the results, whether to be quick)`; it calls `measure`.
         measure_row: from the fields of a row, by keyword, to its numbers; called in a
-            process of its own for each row.
+            process of its own for each row. None where a study never calls `measure`.
     """
 
     def main(arguments):

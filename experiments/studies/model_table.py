@@ -11,15 +11,10 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from absl import flags
 from matplotlib import figure
 
 from basic_tf.models import asymmetric_grid, clip_configurations, description, zoo
-from experiments import command_line
-from experiments.studies import page
-
-_OUTPUT = flags.DEFINE_string("output", None, "Folder for table.json and report.html.")
-_QUICK = flags.DEFINE_boolean("quick", False, "Only what a paper gives figures of.")
+from experiments.studies import fresh_process, page
 
 # Millions of parameters and billions of FLOPs, as printed: CoAtNet's tables 4 and 5,
 # BASIC's table 5, SimCLR's figure 1, the grid's table of encoders; of CLIP's models, as
@@ -60,20 +55,16 @@ PAPERS = {
 AT_512 = {"coatnet_4": 360.9, "coatnet_5": 812, "coatnet_6": 1521, "coatnet_7": 2586}
 
 
-def main(arguments):
-    command_line.refuse(arguments)
-    command_line.check_folder(_OUTPUT.value)
+def main(output, quick):
     rows = []
     for name in [*zoo.ENCODERS, *clip_configurations.CLIP_CONFIGURATIONS]:
-        if name in PAPERS or not _QUICK.value:
+        if name in PAPERS or not quick:  # then only what a paper gives figures of
             rows.append(_encoder_row(name))
             print(rows[-1], flush=True)
     rows += [_large_image_row(name, billions) for name, billions in AT_512.items()]
     by_name = {row["name"]: row for row in rows}
     rows += [_pair_row(name, by_name) for name in asymmetric_grid.CONFIGURATIONS]
-    page.write(
-        _OUTPUT.value, "Sizes of the models", _summary(rows), rows, [_plot(rows)]
-    )
+    page.write(output, "Sizes of the models", _summary(rows), rows, [_plot(rows)])
     print(_summary(rows))
 
 
@@ -168,5 +159,4 @@ def _plot(rows):
 
 
 if __name__ == "__main__":
-    flags.mark_flags_as_required(["output"])
-    command_line.run(main)
+    fresh_process.run(main)

@@ -6,6 +6,7 @@ from experiments.studies import (
     encoder_speed,
     memory_plan,
     micro_batching,
+    model_table,
     slot_memory,
     streaming_loss,
 )
@@ -65,6 +66,33 @@ def test_streaming_loss_compares_with_products_of_the_same_size():
     assert [list(line.get_ydata()) for line in axes.lines] == [
         [36.0], [24.0, 400.0], [20.0],
     ]  # fmt: skip
+
+
+def test_model_table_names_the_furthest_of_its_paper():
+    rows = [
+        model_table._row("coatnet_0", 26_000_000, 25, 4_200_000_000, 4.2),
+        model_table._row("coatnet_7", 2_440_000_000, 2440, 446_220_000_000, 495.8),
+        model_table._row("text_basic_s", 108_000_000, 108, 1, 10.7),
+        model_table._row("resnet18_x1", 11_000_000, None, 1_800_000_000, None),
+    ]
+    summary = model_table._summary(rows)
+    assert "in parameters: coatnet_0, 1.040 times; in FLOPs, of" in summary
+    assert summary.endswith("of the image encoders: coatnet_7, 0.900 times.")
+    assert len(model_table._plot(rows).axes[0].lines[0].get_xdata()) == 3
+
+
+def test_a_pair_of_the_grid_is_the_sum_of_its_encoders():
+    by_name = {
+        name: model_table._row(name, parameters, millions, 10, None)
+        for name, parameters, millions in (
+            ("image_asym_base", 86_100_000, 86),
+            ("text_asym_tiny", 37_200_000, 37),
+        )
+    }
+    row = model_table._pair_row("asym_base_tiny", by_name)
+    assert row["parameters"] == 123_300_000
+    assert row["paper_parameters"] == 123_000_000
+    assert (row["flops"], row["paper_flops"]) == (20, None)
 
 
 @pytest.mark.parametrize("quick", [False, True])

@@ -186,6 +186,24 @@ def test_a_field_without_a_counterpart_is_refused(description, message):
         open_clip_configuration.from_open_clip(description)
 
 
+@pytest.mark.parametrize(
+    ("description", "message"),
+    [
+        (["lock", "home"], "description is no object of JSON but ['lock', 'home']"),
+        ({"model_cfg": None}, "model_cfg is no object of JSON but None"),
+        (changed(vision_cfg=None), "vision_cfg is no object of JSON but None"),
+        (changed(text_cfg=3), "text_cfg is no object of JSON but 3"),
+        (
+            changed("vision_cfg", image_size=[224, 224]),
+            "vision_cfg has image_size [224, 224]; give the side, one number",
+        ),
+    ],
+)
+def test_json_of_another_form_is_refused(description, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        open_clip_configuration.from_open_clip(description)
+
+
 @pytest.mark.parametrize("section", ["vision_cfg", "text_cfg"])
 def test_a_field_that_is_missing_is_named(section):
     description = copy.deepcopy(VIT_B_32)
@@ -232,10 +250,30 @@ def test_every_named_model_comes_back_from_its_description(name):
     assert vocabulary_size == clip_configurations.VOCABULARY_SIZE
 
 
+def test_a_coatnet_of_timm_comes_back_from_its_description():
+    configuration, _ = open_clip_configuration.from_open_clip(changed_coatnet())
+    encoder = zoo.encoder(
+        "timm_coatnet_0_224",
+        **{
+            field: configuration["image_encoder"][field]
+            for field in ("projection_bias", "mean", "std")
+        },
+        embedding_dim=configuration["embedding_dim"],
+    )
+    text = zoo.encoder("text_vit_b_32", activation="gelu")
+    model = dual_encoder.DualEncoder(encoder, text)
+    description = open_clip_configuration.to_open_clip(model)
+    assert description["model_cfg"]["custom_text"]
+    again, _ = open_clip_configuration.from_open_clip(description)
+    assert again["image_encoder"] == configuration["image_encoder"]
+
+
 def test_a_model_that_open_clip_has_no_name_for_is_refused():
     image, text = zoo.encoder("image_vit_b_32"), zoo.encoder("text_vit_b_32")
+    gelu = zoo.encoder("text_vit_b_32", activation="gelu")
     for encoders, message in (
-        ((zoo.encoder("coatnet_0"), text), "no name for a CoAtNet; it has for Vision"),
+        ((zoo.encoder("coatnet_0"), gelu), "timm has no CoAtNet of these options"),
+        ((text, text), "no name for a CausalTextTransformer; it has for Vision"),
         ((image, image), "no name for a VisionTransformer; it has for CausalText"),
         (
             (zoo.encoder("image_vit_b_32", activation="gelu"), text),

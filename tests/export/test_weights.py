@@ -186,6 +186,25 @@ def test_the_weights_of_another_model_are_refused(model):
     refuse(model, path, "visual.class_embedding is missing")
 
 
+def test_a_file_of_other_names_altogether_is_told_which_are_read(model, tmp_path):
+    array = np.zeros((2, 2), "float32")
+    path = tmp_path / "a.safetensors"
+    safetensors.numpy.save_file({"vision_model.encoder.weight": array}, path)
+    message = "no tensor of this model; its names must be OpenCLIP's, OpenAI's or timm"
+    refuse(model, path, message)
+
+
+def test_an_encoder_by_itself_is_refused(model):
+    path = ORACLES / "small_vit.safetensors"
+    refuse(model.image_encoder, path, "a VisionTransformer by itself has no file")
+
+
+def test_a_variable_without_a_name_is_refused(model, monkeypatch):
+    monkeypatch.setitem(weights.TABLES, dual_encoder.DualEncoder, [])
+    path = ORACLES / "small_vit.safetensors"
+    refuse(model, path, "no name is known of log_scale")
+
+
 def test_a_file_that_is_cut_off_is_refused(model, tmp_path):
     content = (ORACLES / "small_vit.safetensors").read_bytes()
     (tmp_path / "a").write_bytes(content[:-1])

@@ -7,6 +7,8 @@ import keras
 import numpy as np
 import pytest
 
+from basic_tf.models import precision
+
 
 def random_images(*shape):
     """`shape` float32 in [0, 1]."""
@@ -95,6 +97,17 @@ class ModelTestCase:
             assert actual.dtype.name == self.mixed_dtype
             error = np.linalg.norm(np.float32(actual) - exact)
             assert error < self.mixed_error * np.linalg.norm(exact)
+
+    def test_a_copy_keeps_the_precision_whatever_the_global_one(self):
+        with precision.policy("mixed_bfloat16"):
+            layer = self.make_random()
+        copy = type(layer).from_config(json.loads(json.dumps(layer.get_config())))
+        copy(*self.arguments)
+        copy.set_weights(layer.get_weights())
+        outputs, expected = self.outputs(copy), self.outputs(layer)
+        for actual, value in zip(outputs, expected, strict=True):
+            assert actual.dtype == value.dtype == self.mixed_dtype
+            np.testing.assert_array_equal(np.float32(actual), np.float32(value))
 
     def test_a_symbolic_call_gives_the_graph_of_the_eager_call(self):
         layer = self.make_random()

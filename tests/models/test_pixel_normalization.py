@@ -1,6 +1,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from basic_tf.models import pixel_normalization
 from tests.models.model_test_case import random_images
@@ -23,9 +24,17 @@ def test_images_of_another_size_are_refused(shape):
         )
 
 
-def test_a_size_that_is_not_known_yet_passes():
-    images = keras.Input((None, None, 3))
+@pytest.mark.parametrize("side", [4, 8])
+def test_a_size_that_is_not_known_yet_is_checked_when_the_graph_runs(side):
+    symbol = keras.Input((None, None, 3))
     outputs = pixel_normalization.normalize_pixels(
-        images, 4, (0.0,) * 3, (1.0,) * 3, "float32"
+        symbol, 4, (0.0,) * 3, (1.0,) * 3, "float32"
     )
-    assert outputs.shape == images.shape
+    assert outputs.shape == (None, 4, 4, 3)
+    model = keras.Model(symbol, outputs)
+    images = random_images(2, side, side, 3)
+    if side == 4:
+        np.testing.assert_array_equal(model(images), images)
+    else:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="8"):
+            model(images)

@@ -87,6 +87,22 @@ def copy_weights(block, peer):
     )
 
 
+def test_positions_start_as_other_numbers_than_tokens():
+    model = text_transformer.TextTransformer(**TINY)
+    model.build((None, None))
+    tokens, positions = (
+        layer.get_weights()[0][: TINY["max_length"]].ravel()
+        for layer in (model.token_embedding, model.position_embedding)
+    )
+    assert abs(np.corrcoef(tokens, positions)[0, 1]) < 0.3  # of 256 pairs
+
+
+def test_rows_longer_than_the_positions_are_refused():
+    message = "rows of 17 token ids are longer than max_length 16; make an encoder"
+    with pytest.raises(ValueError, match=message):
+        encoder()(np.ones((2, 17), "int32"))
+
+
 @pytest.mark.parametrize("changes", [{}, {"embedding_dim": 12}])
 def test_an_embedding_does_not_depend_on_the_padding(changes):
     model = encoder(**changes)

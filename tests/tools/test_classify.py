@@ -6,6 +6,7 @@ import types
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 import tiny_run
 from PIL import Image
 
@@ -112,6 +113,13 @@ def test_no_file_and_no_model_are_said_in_a_line(exported, tmp_path):
     process = classify(tmp_path, "a.png")
     assert process.returncode == 1 and "cannot be loaded: " in process.stderr
     assert "Traceback" not in process.stderr
+
+
+def test_a_saved_model_of_another_program_is_refused(tmp_path):
+    tf.saved_model.save(tf.Module(), tmp_path / "other")
+    process = classify(tmp_path / "other", "a.png")
+    assert process.returncode == 1 and "Traceback" not in process.stderr
+    assert "other is not of tools.export_saved_model" in process.stderr
 
 
 def test_an_unknown_flag_is_refused(exported):

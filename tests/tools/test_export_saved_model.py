@@ -61,6 +61,20 @@ def test_scores_are_those_of_the_model_in_python(served):
     assert abs(scores[0] - scores[1]) > 0.01  # a model that tells them apart
 
 
+def test_a_mistake_is_refused_and_leaves_the_folder(served, tmp_path):
+    workdir = served[1].parent / "imported"
+    (tmp_path / "notes.txt").write_text("mine")
+    for changes, message in (
+        ({"output": tmp_path}, f"{tmp_path} holds other files; name a new folder"),
+        ({"templates": ""}, "template '' needs exactly one slot {}"),
+    ):
+        values = {"workdir": workdir, "output": tmp_path / "new", "labels": "a"}
+        process = run_program("tools.export_saved_model", **values | changes)
+        assert process.returncode == 1 and "Traceback" not in process.stderr
+        assert message in process.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
 def test_an_image_is_resized_and_cropped_as_open_clip_does(served):
     run, path, scores = served
     image = Image.open(path).resize((48, 32), Image.Resampling.BICUBIC)

@@ -1,8 +1,6 @@
 """An imported model gives what it gave before, and is exported like a trained one."""
 
 import json
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -13,9 +11,9 @@ import tensorflow as tf
 import basic_tf
 from basic_tf.export import open_clip_configuration, saved_model, weights
 from basic_tf.models import zoo
+from tests import imported_run
 from tests.models.model_test_case import random_images
 
-VOCABULARY = b"a title\nh o\nho m\nhom e</w>\n"  # with 512 bytes and 2 ends: 517 ids
 DESCRIPTION = {
     "model_cfg": {
         "embed_dim": 8,
@@ -29,7 +27,7 @@ DESCRIPTION = {
         },
         "text_cfg": {
             "context_length": 12,
-            "vocab_size": 517,
+            "vocab_size": imported_run.VOCABULARY_SIZE,
             "width": 16,
             "heads": 2,
             "layers": 1,
@@ -49,7 +47,7 @@ def source(tmp_path_factory):
     state_dict = weights.to_state_dict(model)
     safetensors.numpy.save_file(state_dict, folder / "a.safetensors")
     (folder / "a.json").write_text(json.dumps(DESCRIPTION))
-    (folder / "vocabulary.txt").write_bytes(VOCABULARY)
+    (folder / "vocabulary.txt").write_bytes(imported_run.VOCABULARY)
     return model, folder
 
 
@@ -59,12 +57,7 @@ def run_program(folder, **changes):
         "model": folder / "a.json",
         "vocabulary": folder / "vocabulary.txt",
     } | changes
-    return subprocess.run(
-        [sys.executable, "-m", "tools.import_weights"]
-        + [f"--{name}={value}" for name, value in values.items()],
-        capture_output=True,
-        text=True,
-    )
+    return imported_run.run_program("tools.import_weights", **values)
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """What traced graphs hold: written out by hand for small layers."""
 
+import functools
+
 import keras
 import pytest
 import tensorflow as tf
@@ -45,14 +47,16 @@ def test_a_softmax_keeps_its_output_and_not_its_logits():
 
 
 def test_bfloat16_keeps_half_of_the_activations():
-    def network():
-        return keras.Sequential([layers.Dense(5, "relu"), layers.Dense(2)])
+    def network(dtype):
+        members = [layers.Dense(5, "relu", dtype=dtype), layers.Dense(2, dtype=dtype)]
+        return keras.Sequential(members)
 
     kept = [
         traced_memory.trace(
-            description.without_weights(network, (1, 3), precision), (1, 3)
+            description.without_weights(functools.partial(network, dtype), (1, 3)),
+            (1, 3),
         ).kept.per_example
-        for precision in ("float32", "mixed_bfloat16")
+        for dtype in ("float32", "mixed_bfloat16")
     ]
     # In bfloat16 the inputs are a copy, too.
     assert kept == [4 * 5, 2 * 5 + 2 * 3]
