@@ -48,7 +48,7 @@ def get_config(argument="nano"):
 def _three_phases():
     return {
         "pretrain": _phase(
-            "supervised", steps=1150, batch_size=128, learning_rate=6e-3
+            "supervised", steps=1350, batch_size=128, learning_rate=6e-3
         ),
         "text": _phase(
             "contrastive",

@@ -3,6 +3,7 @@
 Of a text encoder that is mostly weights, each step in a process of its own.
 """
 
+import ctypes
 import math
 
 import keras
@@ -16,6 +17,7 @@ from basic_tf.training import contrastive_trainer
 from experiments.studies import fresh_process
 
 BUFFER, SLOTS = "buffer", "slots"
+M_MMAP_THRESHOLD = -3  # of glibc's mallopt: larger blocks are returned when freed
 NUM_LAYERS, QUICK_NUM_LAYERS = 12, 4  # 38 and 13 million weights
 
 
@@ -36,6 +38,10 @@ def measure(quick):
 
 def measure_step(accumulate, momentum_dtype, num_layers):
     """The numbers of a row, measured in this process."""
+    # The peak is to be that of the tensors alone: not of operations that happen to run
+    # side by side, nor of what the heap keeps of tensors that are gone.
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 2**20)
     keras.utils.set_random_seed(0)
     configuration = ConfigDict(zoo.configuration("basic_nano"))
     configuration.text_encoder.update(num_layers=num_layers, width=512, num_heads=8)
