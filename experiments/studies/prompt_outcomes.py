@@ -195,7 +195,7 @@ def _pair_plot(task, outcomes, load_image):
             is_pair = (task.labels == true) & (outcome.predictions == predicted)
             axes.imshow(np.asarray(load_image(int(np.flatnonzero(is_pair)[0]))))
             names = outcome.class_names
-            title = f"{names[true]}\nfor {names[predicted]}"
+            title = f"{names[true]}\ntaken for {names[predicted]}"
             axes.set_title(f"{title}\n{count} ({share:.0%})", fontsize=7)
         row[0].text(
             -0.1, 0.5, outcome.name_set, fontsize=8, rotation=90,
