@@ -1,10 +1,13 @@
 """Files that are there whole or not at all."""
 
 import pathlib
+import uuid
 
 
 def write_whole(path, content):
     """Writes a file so that a kill leaves the old content or all of the new.
+
+    Of several processes that write it at once, the last to finish wins.
 
     Args:
         path: the file; its folder exists.
@@ -13,6 +16,9 @@ def write_whole(path, content):
     path = pathlib.Path(path)
     if isinstance(content, str):
         content = content.encode()
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(content)
-    partial.replace(path)
+    partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,3 +1,4 @@
+import concurrent.futures
 import pathlib
 
 import pytest
@@ -25,3 +26,17 @@ def test_a_failure_leaves_the_old_content(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         files.write_whole(tmp_path / "a.txt", "new")
     assert (tmp_path / "a.txt").read_text() == "old"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_writers_at_once_leave_the_content_of_one(tmp_path):
+    contents = [bytes([number]) * 200_000 for number in range(8)]
+
+    def write(content):
+        for _ in range(20):
+            files.write_whole(tmp_path / "a.txt", content)
+            assert (tmp_path / "a.txt").read_bytes() in contents
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(write, contents))
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]

@@ -39,8 +39,8 @@ def curve_uri(rows, metric, color):
         color: of the curve.
     """
     label, factor = CURVES[metric]
-    # No pyplot and no identifiers drawn at random: the same rows give the same bytes.
-    with matplotlib.rc_context({"svg.hashsalt": metric, "font.size": 10}):
+    # No pyplot, which would keep the figure.
+    with matplotlib.rc_context({"font.size": 10}):
         figure = Figure(figsize=(4.0, 2.5), layout="constrained")
         axes = figure.add_subplot()
         axes.plot(
@@ -54,7 +54,18 @@ def curve_uri(rows, metric, color):
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.grid(color="#e3e6ea", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
-        buffer = io.BytesIO()
+        return figure_uri(figure, salt=metric)
+
+
+def figure_uri(figure, salt):
+    """An SVG of a matplotlib figure, the same bytes each time.
+
+    Args:
+        figure: `matplotlib.figure.Figure`.
+        salt: what its identifiers are made of, for no two SVGs of a page to share any.
+    """
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": salt}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     return _uri("image/svg+xml", buffer)
 
