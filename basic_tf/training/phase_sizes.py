@@ -34,9 +34,7 @@ def check(config, mesh=None):
 
 
 def _check_on_mesh(config, mesh):
-    if config.kind == "supervised":
-        raise ValueError("kind supervised does not run on a mesh; use another strategy")
-    if not is_dense(config.batch_size):
+    if config.kind == "contrastive" and not is_dense(config.batch_size):
         raise ValueError(
             f"batch_size {config.batch_size} needs the streaming loss, which does not "
             f"run on a mesh; use at most {MAX_DENSE_BATCH_SIZE}"

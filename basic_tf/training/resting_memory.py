@@ -34,6 +34,11 @@ class Resting:
     split: int
     largest_split: int
 
+    @property
+    def total(self):
+        """Of weights and moments."""
+        return self.weights + self.first_moments + self.second_moments
+
 
 def at_rest(encoders, num_model=1):
     """`Resting` of encoders together.
@@ -53,8 +58,8 @@ def at_rest(encoders, num_model=1):
     split = [n for n, each in zip(sizes, is_split, strict=True) if each]
     own = sum(size // part for size, part in zip(sizes, parts, strict=True))
     second = sum(
-        second_moments(tuple(variable.shape)) // part
-        for variable, part in zip(trained, parts, strict=True)
+        second_moments(tuple(variable.shape), axis, num_model)
+        for variable, axis in zip(trained, axes, strict=True)
     )
     return Resting(
         weights=FLOAT32 * (own + sum(math.prod(v.shape) for v in others)),
@@ -67,8 +72,19 @@ def at_rest(encoders, num_model=1):
     )
 
 
-def second_moments(shape):
-    """Numbers that AdaFactorW keeps of the squares of a weight's gradients."""
+def second_moments(shape, axis=None, num_model=1):
+    """Numbers that a device keeps of the squares of a weight's gradients.
+
+    Args:
+        shape: of the weight.
+        axis: that it is split along, over `num_model` devices; of the means that
+            `AdaFactorW` keeps, those without this axis are whole.
+    """
+    rank = len(shape)
+    kept = [range(rank)]
     if adafactorw.is_factored(shape):
-        return math.prod(shape[:-1]) + math.prod(shape[:-2]) * shape[-1]
-    return math.prod(shape)
+        kept = [range(rank - 1), (*range(rank - 2), rank - 1)]
+    return sum(
+        math.prod(shape[index] for index in axes) // (num_model if axis in axes else 1)
+        for axes in kept
+    )

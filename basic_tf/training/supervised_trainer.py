@@ -112,7 +112,10 @@ class SupervisedTrainer(Trainer):
 
 def _classify(logits, labels):
     """Mean loss of `[B, C]`, and how often the highest logit is one of the labels."""
-    best = tf.argmax(logits, axis=1)
-    hits = tf.gather(labels, best, axis=1, batch_dims=1) > 0
+    # The first of equally high ones counts: argmax, which DTensor does not know.
+    is_best = tf.equal(logits, tf.reduce_max(logits, axis=1, keepdims=True))
+    order = tf.cast(is_best, tf.int32) * tf.range(logits.shape[1], 0, -1)
+    is_first = tf.equal(order, tf.reduce_max(order, axis=1, keepdims=True))
+    hits = tf.reduce_any(is_first & (labels > 0), axis=1)
     accuracy = tf.reduce_mean(tf.cast(hits, tf.float32))
     return losses.multi_label_softmax_loss(labels, logits), accuracy

@@ -34,7 +34,6 @@ def test_what_no_device_can_train_with_is_refused(changes, message):
     "changes, message",
     [
         ({"microbatch_image": 1}, "microbatch_image 1 is not a multiple of the 2 dev"),
-        ({"kind": "supervised"}, "kind supervised does not run on a mesh"),
         (
             {"batch_size": 8192},
             "batch_size 8192 needs the streaming loss, .* most 4096",

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -71,3 +72,13 @@ def test_a_classifier_alone_leaves_every_variable_of_the_encoder(model):
     gradient = tf.matmul(features[:4], slopes, transpose_a=True)
     expected = kernel - 0.1 * gradient
     np.testing.assert_allclose(ours.classifier.kernel, expected, atol=1e-5)
+
+
+def test_of_equally_high_logits_the_first_one_counts(model):
+    ours = supervised_trainer.SupervisedTrainer(model, 4)
+    ours.classifier.kernel.assign(tf.zeros_like(ours.classifier.kernel))
+    ours.classifier.bias.assign([0.0, 1.0, 1.0, 0.0])
+    labels = tf.constant([[0, 1, 0, 0], [0, 0, 1, 0], [1, 1, 1, 0]] * 2, tf.float32)
+    ours.compile(keras.optimizers.SGD(0.1), jit_compile=False)
+    logs = ours.train_step({"image": make_batch()["image"], "labels": labels})
+    np.testing.assert_allclose(logs["accuracy"], 2 / 3, rtol=1e-6)
