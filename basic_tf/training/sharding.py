@@ -102,9 +102,7 @@ class ShardedStep:
             axes[slot] = kept.index(axis) if axis in kept else None
             if axis is not None:
                 of_split.add(slot)
-        # Scalars, among them counts and metrics, go in and out of every step.
-        self.scalars = [v for v in variables.values() if not v.shape]
-        self.variables = [v for v in variables.values() if v.shape]
+        self.variables = list(variables.values())
         self.layouts = [
             mesh.layout(len(v.shape), axes[id(v)], id(v) in of_split)
             for v in self.variables
@@ -174,16 +172,23 @@ class ShardedStep:
         if self.stored is None:
             self.load()
         fields = {name: self._field(name, value) for name, value in batch.items()}
-        scalars = [variable.value.read_value() for variable in self.scalars]
-        logs, scalars = self._step(fields, scalars)
-        for variable, value in zip(self.scalars, scalars, strict=True):
-            variable.assign(meshes.fetch(value))
+        # Whoever reads and resets metrics does so beside the mesh.
+        for variable, stored in self._metrics():
+            stored.assign(meshes.lay_out(variable.numpy(), stored.layout))
+        logs = self._step(fields)
+        for variable, stored in self._metrics():
+            variable.assign(meshes.fetch(stored.read_value()))
         return {name: meshes.fetch(value) for name, value in logs.items()}
 
-    def _run(self, fields, scalars):
+    def _metrics(self):
+        metrics = {id(variable) for variable in self.trainer.metrics_variables}
+        for variable, stored in zip(self.variables, self.stored, strict=True):
+            if id(variable) in metrics:
+                yield variable, stored
+
+    def _run(self, fields):
         values = [stored.read_value() for stored in self.stored]
-        variables = [*self.variables, *self.scalars]
-        mapping = list(zip(variables, [*values, *scalars], strict=True))
+        mapping = list(zip(self.variables, values, strict=True))
         sizes = self.trainer.microbatch_sizes
         batch = {
             name: slices.Parts(value) if name in sizes else value
@@ -194,11 +199,11 @@ class ShardedStep:
             meshes.on(self.mesh, self.layout_of),
         ):
             logs = self._function(batch)
-        after = [scope.state_mapping[id(variable)] for variable in variables]
-        for stored, old, new in zip(self.stored, values, after, strict=False):
+        after = [scope.state_mapping[id(variable)] for variable in self.variables]
+        for stored, old, new in zip(self.stored, values, after, strict=True):
             if new is not old:
                 stored.assign(dtensor.relayout(new, stored.layout))
-        return logs, after[len(values) :]
+        return logs
 
     def _field(self, name, value):
         value = np.asarray(value)

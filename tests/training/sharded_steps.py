@@ -78,6 +78,7 @@ def steps_on(devices, case):
     values = values_of("start", trainer)
     step = sharding.ShardedStep(trainer, devices, min_size=MIN_SPLIT_SIZE)
     for batch in make_batches(case.phase):
+        trainer.reset_metrics()
         logs = step(batch)
     step.store()
     parts = [stored.layout.sharding_specs for stored in step.stored]
@@ -91,6 +92,7 @@ def steps_of_one(case):
     trainer = make_trainer(case)
     step = tf.function(trainer.train_step, autograph=False)
     for batch in make_batches(case.phase):
+        trainer.reset_metrics()
         logs = step(batch)
     return values_of("theirs", trainer, logs)
 
