@@ -18,6 +18,7 @@ from absl import logging
 from basic_tf.data import batches
 from basic_tf.evaluation import features
 from basic_tf.training import (
+    checkpoints,
     distribution,
     phase_optimizer,
     phase_sizes,
@@ -56,16 +57,11 @@ class Phase:
         model = self.trainer.dual_encoder
         of_model = {id(variable) for variable in model.variables}
         own = [v for v in self.trainer.variables if id(v) not in of_model]
-        groups = {
-            "model": model.variables,
-            "phase": own,
-            "optimizer": self.trainer.optimizer.variables,
-        }
-        return {
-            f"{group}/{variable.path}": variable.value
-            for group, variables in groups.items()
-            for variable in variables
-        }
+        return (
+            checkpoints.by_path("model", model.variables)
+            | checkpoints.by_path("phase", own)
+            | checkpoints.by_path("optimizer", self.trainer.optimizer.variables)
+        )
 
 
 def check_phase(name, config, model, examples, mesh=None):
