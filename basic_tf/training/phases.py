@@ -11,7 +11,6 @@ import functools
 from collections.abc import Callable
 
 import keras
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -218,8 +217,9 @@ def _contrastive(config, model, examples, tokenizer, image_size, seed):
     captions = of_captions(examples.captions)
     fields = {"token_ids": lambda step, indices: tokenizer(captions(step, indices))}
     if config.exclude_equal_captions:
-        _, caption_ids = np.unique(examples.captions, return_inverse=True)
-        fields["caption_ids"] = of_captions(caption_ids)
+        fields["caption_ids"] = of_captions(
+            batches.number_captions(examples.captions, tokenizer)
+        )
     if not trainer.trains_images:
         logging.info("the image encoder is frozen: embedding all training images once")
         embeddings = features.embed_images(model, examples, image_size)
