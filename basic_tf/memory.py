@@ -1,8 +1,11 @@
 """How much memory this process has taken."""
 
+import dataclasses
 import pathlib
 import re
 import resource
+
+import tensorflow as tf
 
 _STATUS = pathlib.Path("/proc/self/status")  # Linux
 _CLEAR = pathlib.Path("/proc/self/clear_refs")
@@ -20,3 +23,22 @@ def forget_peak():
     if _CLEAR.is_file():
         _CLEAR.write_text("5")  # proc(5): sets the peak to what is resident now
     return peak_memory_mb()
+
+
+@dataclasses.dataclass(frozen=True)
+class OfGpus:
+    """The same of the first GPUs, all together: what TensorFlow has allocated there."""
+
+    count: int
+
+    def peak_memory_mb(self):
+        infos = map(tf.config.experimental.get_memory_info, self._names())
+        return round(sum(info["peak"] for info in infos) / 2**20)
+
+    def forget_peak(self):
+        for name in self._names():
+            tf.config.experimental.reset_memory_stats(name)
+        return self.peak_memory_mb()
+
+    def _names(self):
+        return [f"GPU:{index}" for index in range(self.count)]

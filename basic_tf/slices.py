@@ -44,6 +44,17 @@ def repeat(count, body, *values):
     )[1:]
 
 
+def divisors(number):
+    """What divides a number, from small to large."""
+    return [d for d in range(1, number + 1) if number % d == 0]
+
+
 def largest_divisor(number, limit):
     """The largest divisor of `number` that is at most `limit` (and at least 1)."""
-    return max(d for d in range(1, max(1, min(number, limit)) + 1) if number % d == 0)
+    return max(d for d in divisors(number) if d <= max(1, limit))
+
+
+def nearest(sizes, size):
+    """The three of some sizes that are nearest to one, for a message: "1, 2, 4"."""
+    chosen = sorted(sizes, key=lambda other: abs(other - size))[:3]
+    return ", ".join(map(str, sorted(chosen)))

@@ -100,9 +100,11 @@ class _Sweep:
             self.num_images, BLOCK_ELEMENTS // self.batch_size
         )
         if self.num_images % self.block_images:
+            sizes = slices.divisors(self.num_images)
             raise ValueError(
                 f"block_images {self.block_images} does not divide the "
-                f"{self.num_images} images"
+                f"{self.num_images} images; use one of "
+                f"{slices.nearest(sizes, self.block_images)}"
             )
         self.num_blocks = self.num_images // self.block_images
 

@@ -36,7 +36,9 @@ _STRATEGY = flags.DEFINE_enum(
     "TPU; those of --mesh, with the weights split over them.",
 )
 _MESH = flags.DEFINE_string(
-    "mesh", "model:2", "For spmd: how many devices, as model:N."
+    "mesh",
+    None,
+    "For spmd: model:4 splits the weights over 4 devices, batch:2,model:4 over 4 of 8.",
 )
 _LOGICAL_CPUS = flags.DEFINE_integer(
     "logical_cpus", 1, "Devices to split the CPU into, to try others than `default`."
@@ -56,9 +58,13 @@ def main(arguments):
 
 def _train():
     if _STRATEGY.value != "spmd":
+        if _MESH.value is not None:
+            raise ValueError(f"--mesh {_MESH.value} is of --strategy spmd alone")
         with distribution.make_strategy(_STRATEGY.value).scope():
             loop.train(_CONFIG.value, _WORKDIR.value)
         return
+    if _MESH.value is None:
+        raise ValueError("--strategy spmd needs its devices, such as --mesh model:2")
     devices = mesh.make_mesh(_MESH.value)
     with tf.device("CPU:0"):  # where whole weights are, beside those on the mesh
         loop.train(_CONFIG.value, _WORKDIR.value, devices)

@@ -41,3 +41,13 @@ def test_repeat_hands_values_on():
 )
 def test_the_largest_divisor_within_a_limit(number, limit, expected):
     assert slices.largest_divisor(number, limit) == expected
+
+
+def test_divisors_come_from_small_to_large():
+    assert slices.divisors(12) == [1, 2, 3, 4, 6, 12]
+    assert slices.divisors(7) == [1, 7]
+
+
+@pytest.mark.parametrize("size, expected", [(5, "3, 4, 6"), (100, "4, 6, 12")])
+def test_the_nearest_sizes_are_named_in_order(size, expected):
+    assert slices.nearest(slices.divisors(12), size) == expected

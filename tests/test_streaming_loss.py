@@ -180,5 +180,5 @@ def test_replicas_together_have_the_loss_and_gradients_of_one():
 
 def test_images_that_a_block_does_not_divide_are_refused():
     vectors = tf.ones((6, 2))
-    with pytest.raises(ValueError, match="block_images 4 does not divide the 6 images"):
+    with pytest.raises(ValueError, match="divide the 6 images; use one of 2, 3, 6"):
         streaming_loss.streaming_contrastive_loss(vectors, vectors, 0.0, None, 4)

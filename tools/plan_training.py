@@ -7,6 +7,11 @@ gradients up in a buffer, `slots` in the optimizer's moments; `spmd` splits weig
 `model` and pairs over all devices, `spmd_remat` also computes norms, activations and
 attention again, `spmd_block` all of a block. GB are of 2^30 bytes.
 
+Plans of `spmd` are of the paper's step, where a device holds its part of the loss; on
+a mesh here every device computes the loss of all pairs. No phase trains yet with more
+than 4,096 pairs on a mesh, with rematerialization on a mesh of more than `model`, or
+with `slots` on a TPU: the last line names these plans.
+
 BASIC-L took 30.1 GB of a TPUv4's 32, for 65,536 pairs in microbatches of 8,192. `slots`
 comes to 28.3 GB on 2,048 devices (which the paper does not say; as many as its Table 2
 has), with activations in bfloat16 and each value held once.
@@ -79,8 +84,8 @@ def main(arguments):
     memory_bytes = _MEMORY_GB.value * GB
     rows = plan_choice.plan_all(planner, memory_bytes, _MICROBATCH_SIZE.value)
     plans = [plan for plan, _ in rows]
-    recommended, sentence = plan_choice.recommend(plans, memory_bytes)
-    records = [_record(plan, largest, memory_bytes) for plan, largest in rows]
+    recommended, sentence = plan_choice.recommend(planner, plans, memory_bytes)
+    records = [_record(planner, *row, memory_bytes) for row in rows]
     if _JSON.value:
         values = {
             "model": _MODEL.value,
@@ -105,7 +110,7 @@ def main(arguments):
     print(f"\n{sentence}")
 
 
-def _record(plan, largest, memory_bytes):
+def _record(planner, plan, largest, memory_bytes):
     return {
         "strategy": plan.strategy,
         "microbatch_size": plan.microbatch_size,
@@ -116,6 +121,7 @@ def _record(plan, largest, memory_bytes):
         "bytes": plan.parts,
         "flops": plan.flops,
         "wire_bytes": plan.wire_bytes,
+        "refusal": plan_choice.refusal(planner, plan.strategy),
     }
 
 

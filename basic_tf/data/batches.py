@@ -161,6 +161,21 @@ def caption_chooser(examples, seed):
     return choose
 
 
+def number_captions(captions, tokenizer):
+    """A number for each caption, equal for those that a text encoder cannot tell apart.
+
+    Args:
+        captions: N strings.
+        tokenizer: from strings to rows of ids, which may fold case and spaces.
+
+    Returns:
+        `[N]` int.
+    """
+    distinct, inverse = np.unique(captions, return_inverse=True)
+    _, numbers = np.unique(tokenizer(distinct), axis=0, return_inverse=True)
+    return numbers[inverse]
+
+
 def image_loader(examples, image_size):
     """A function from the index of an example to its image, `[S, S, 3]` in [0, 1]."""
     if examples.pixels is not None:

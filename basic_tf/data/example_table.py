@@ -209,8 +209,14 @@ def _name(file, bad):
     return f"{file}, {key}" if key else file
 
 
-def refuse_bad(source, examples, max_bad_fraction=MAX_BAD_FRACTION):
+def refuse_bad(source, examples, max_bad_fraction=MAX_BAD_FRACTION, remedy="mend them"):
     """Refuses a source of which too much is broken.
+
+    Args:
+        source: its name, for the message.
+        examples: `Examples`.
+        max_bad_fraction: share of what it holds that may have been skipped.
+        remedy: what the message says to do.
 
     Raises:
         ValueError: if more than `max_bad_fraction` of what it holds was skipped, with
@@ -220,7 +226,8 @@ def refuse_bad(source, examples, max_bad_fraction=MAX_BAD_FRACTION):
     if len(examples.bad) > max_bad_fraction * total:
         raise ValueError(
             f"{source}: {len(examples.bad)} of {total} examples are broken, more than "
-            f"max_bad_fraction {max_bad_fraction}: {describe(examples.bad)}"
+            f"max_bad_fraction {max_bad_fraction}: {describe(examples.bad)}; "
+            f"{remedy}"
         )
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import numbers
 import re
 from collections.abc import Mapping
 
@@ -25,6 +26,10 @@ class Rule:
 
 
 ONE_RULE = ((".", {}),)  # for all variables
+FROZEN_IMAGES = (  # of a dual encoder, the text encoder and the log-scale alone
+    ("/image_encoder/", {"train": False}),
+    ("/text_encoder/|/log_scale$", {}),
+)
 
 
 def match_rules(variables, rules, kind=Rule):
@@ -64,6 +69,10 @@ def match_rules(variables, rules, kind=Rule):
     return [values[0] for values in matches]
 
 
+def _is_factor(value):
+    return isinstance(value, numbers.Real) and 0 <= value < math.inf
+
+
 def _make_rule(kind, pattern, fields):
     try:
         re.compile(pattern)
@@ -79,6 +88,6 @@ def _make_rule(kind, pattern, fields):
             )
         if types[name] is bool and not isinstance(value, bool):
             raise ValueError(f"{name} of {pattern!r} is {value!r}; use True or False")
-        if types[name] is float and not 0 <= value < math.inf:
+        if types[name] is float and not _is_factor(value):
             raise ValueError(f"{name} of {pattern!r} is {value!r}; use 0 or more")
     return kind(**fields)

@@ -19,8 +19,9 @@ class RuledOptimizer(keras.optimizers.Optimizer):
         rules: see `groups.match_rules`; every variable must match exactly one.
 
     Raises:
-        ValueError: for Keras's options of the same purpose; when built, for a variable
-            that does not match exactly one rule, or is not trained by it.
+        ValueError: for Keras's options of the same purpose, and for those that a step
+            of values does not heed; when built, for a variable that does not match
+            exactly one rule, is not trained by it, or has a constraint.
     """
 
     def __init__(self, learning_rate, decay=0.0, rules=groups.ONE_RULE, **kwargs):
@@ -30,6 +31,9 @@ class RuledOptimizer(keras.optimizers.Optimizer):
                     f"{option} is Keras's, for all variables alike; use decay, rules "
                     "and microbatches"
                 )
+        for option in ("use_ema", "loss_scale_factor"):
+            if kwargs.get(option):
+                raise ValueError(f"{option} has no place in this step; leave it out")
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.decay = decay
         self.rules = tuple((pattern, dict(fields)) for pattern, fields in rules)
@@ -41,6 +45,10 @@ class RuledOptimizer(keras.optimizers.Optimizer):
         for variable, rule in zip(variables, rules, strict=True):
             if not rule.train:
                 raise ValueError(f"{variable.path} is not trained, by its rule")
+            if variable.constraint is not None:
+                raise ValueError(
+                    f"{variable.path} has a constraint, which a step would not keep"
+                )
         super().build(variables)
         self._decays = [
             self.decay * rule.decay if is_weight(variable) else 0.0

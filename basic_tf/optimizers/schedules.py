@@ -9,7 +9,7 @@ def make_schedule(shape, max_learning_rate, steps, warmup_steps, min_learning_ra
 
     Args:
         shape: of the decay, "cosine" or "linear".
-        max_learning_rate: reached at `warmup_steps`.
+        max_learning_rate: reached at `warmup_steps`; more than 0.
         steps: length of the whole schedule, warm-up included.
         warmup_steps: length of the warm-up; less than `steps`.
         min_learning_rate: reached at `steps` and kept.
@@ -18,14 +18,18 @@ def make_schedule(shape, max_learning_rate, steps, warmup_steps, min_learning_ra
         A `keras.optimizers.schedules.LearningRateSchedule`.
 
     Raises:
-        ValueError: for another shape, or if the warm-up leaves no step to train.
+        ValueError: for another shape, if the warm-up leaves no step to train, or for a
+            rate that is not positive.
     """
     if shape not in _SHAPES:
         raise ValueError(f"schedule {shape!r} is none of {', '.join(_SHAPES)}")
     if not 0 <= warmup_steps < steps:
         raise ValueError(
-            f"warmup_steps {warmup_steps} must be less than steps {steps} of the phase"
+            f"warmup_steps {warmup_steps} must be at least 0 and less than steps "
+            f"{steps} of the phase"
         )
+    if not max_learning_rate > 0:
+        raise ValueError(f"learning rate {max_learning_rate} must be more than 0")
     return _SHAPES[shape](max_learning_rate, steps, warmup_steps, min_learning_rate)
 
 

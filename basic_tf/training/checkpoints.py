@@ -13,7 +13,7 @@ _NO_DAMAGE = (tf.errors.PermissionDeniedError, tf.errors.ResourceExhaustedError)
 
 
 def save(directory, step, variables):
-    """Writes the checkpoint of a step and drops the oldest beyond `KEPT`.
+    """Writes the checkpoint of a step and drops the oldest others beyond `KEPT`.
 
     The index file, which makes a checkpoint count, is written last.
 
@@ -24,7 +24,8 @@ def save(directory, step, variables):
     """
     prefix = pathlib.Path(directory) / f"step-{step:08d}"
     _checkpoint(variables).write(str(prefix))
-    for old in _prefixes(directory)[KEPT:]:
+    others = [other for other in _prefixes(directory) if other != prefix]
+    for old in others[KEPT - 1 :]:
         for file in old.parent.glob(f"{old.name}.*"):
             file.unlink()
 
@@ -35,8 +36,12 @@ def read(directory, names):
     Returns:
         `(prefix, {name: array})`, or `(None, {})` without a complete checkpoint. One
         that is damaged is named in a warning and passed over.
+
+    Raises:
+        ValueError: if there are checkpoints and all are damaged.
     """
-    for prefix in _prefixes(directory):
+    prefixes = _prefixes(directory)
+    for prefix in prefixes:
         try:
             reader = tf.train.load_checkpoint(str(prefix))
             for name in reader.get_variable_to_shape_map():
@@ -48,6 +53,11 @@ def read(directory, names):
             logging.warning("%s is damaged and was passed over: %s", prefix, reason)
             continue
         return prefix, {name: reader.get_tensor(_key(name)) for name in names}
+    if prefixes:
+        raise ValueError(
+            f"none of the {len(prefixes)} checkpoints in {directory} can be read; move "
+            "the folder away to begin anew"
+        )
     return None, {}
 
 
@@ -71,6 +81,23 @@ def restore(prefix, variables):
     if wrong:
         raise ValueError(f"{prefix} does not fit this model: {', '.join(wrong)}")
     _checkpoint(variables).read(str(prefix)).expect_partial()
+
+
+def by_path(group, variables):
+    """What a checkpoint holds of Keras variables, `{"group/path": tf.Variable}`.
+
+    Raises:
+        ValueError: naming a path that two variables share, of which one would be lost.
+    """
+    named = {}
+    for variable in variables:
+        name = f"{group}/{variable.path}"
+        if name in named:
+            raise ValueError(
+                f"two variables are called {name}; a checkpoint needs a path for each"
+            )
+        named[name] = variable.value
+    return named
 
 
 def newest(directory):

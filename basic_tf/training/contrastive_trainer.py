@@ -163,7 +163,8 @@ class ContrastiveTrainer(Trainer):
             moments += seconds
             variables += log_scale
         # By now the first moments have moved: nothing is kept as it was.
-        finite = all_finite([loss, *tf.nest.flatten(moments)])
+        # The squares of their roots are these, not squares of squares.
+        finite = all_finite([loss, *map(tf.sqrt, tf.nest.flatten(moments))])
         self.optimizer.apply_moments(variables, remainders, moments)
         for (encoder, _, _), after in zip(passes, statistics, strict=True):
             assign_if(finite, encoder.statistics, after)

@@ -42,6 +42,7 @@ def load(workdir):
 
     Raises:
         FileNotFoundError: if the folder holds no run, or no checkpoint yet.
+        ValueError: if all its checkpoints are damaged.
     """
     workdir = pathlib.Path(workdir)
     if not (workdir / "config.json").is_file():
@@ -72,6 +73,7 @@ def newest_checkpoint(workdir):
 
     Raises:
         FileNotFoundError: if there is none.
+        ValueError: if all are damaged.
     """
     workdir = pathlib.Path(workdir)
     prefix, _ = checkpoints.read(workdir / "checkpoints", ())
@@ -84,4 +86,4 @@ def newest_checkpoint(workdir):
 
 def model_variables(model):
     """What a checkpoint holds of a model, by name."""
-    return {f"model/{variable.path}": variable.value for variable in model.variables}
+    return checkpoints.by_path("model", model.variables)

@@ -97,8 +97,8 @@ def train(config, workdir, mesh=None):
 
     Raises:
         ValueError: if the folder belongs to a run of another configuration or is in use
-            by another process, if the configuration cannot be trained, or if the
-            weights of `initial_run` do not fit its model.
+            by another process, if the configuration cannot be trained, if the weights
+            of `initial_run` do not fit its model, or if all checkpoints are damaged.
         FloatingPointError: at a step whose loss or gradient is not finite, when the
             phase has skipped its `max_non_finite_steps`.
     """

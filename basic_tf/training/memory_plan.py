@@ -4,6 +4,8 @@ Weights, gradients and embeddings are float32, first moments bfloat16 (`AdaFacto
 activations are float32, or bfloat16 where the precision is "mixed_bfloat16". A step is
 at its largest after its loss, with everything that was kept for the backward pass, or
 in the backward pass, with the gradients: the larger one is told.
+
+Over `model` it is the paper's step, whose loss is split, too; here each device has all.
 """
 
 import dataclasses
@@ -95,7 +97,11 @@ class Planner:
             known = ", ".join(encoder_memory.DEVICE_KINDS)
             raise ValueError(f"device_kind {device_kind!r} is none of {known}")
         if num_devices % num_model:
-            raise ValueError(f"model {num_model} does not divide {num_devices} devices")
+            sizes = slices.divisors(num_devices)
+            raise ValueError(
+                f"model {num_model} does not divide {num_devices} devices; use one of "
+                f"{slices.nearest(sizes, num_model)}"
+            )
         if batch_size % num_devices:
             nearest = max(1, round(batch_size / num_devices)) * num_devices
             raise ValueError(
@@ -141,25 +147,21 @@ class Planner:
         if strategy == DATA_PARALLEL:
             return f"{strategy} takes the {self.examples} examples of a device at once"
         sizes = self.microbatch_sizes(strategy)
-        nearest = sorted(sizes, key=lambda d: abs(d - size))[:3]
         even = "even and " if strategy == SLOTS else ""
         return (
             f"{strategy}: microbatch size {size} must be {even}a divisor of the "
             f"{self.examples} examples of a device; use one of "
-            f"{', '.join(map(str, sorted(nearest)))}"
+            f"{slices.nearest(sizes, size)}"
         )
 
     def microbatch_sizes(self, strategy):
         """The sizes that a strategy can take, from small to large."""
         if strategy == DATA_PARALLEL:
             return [self.examples]
+        divisors = slices.divisors(self.examples)
         if strategy == SLOTS:  # a microbatch is taken in halves
-            return [d for d in self._divisors if d % 2 == 0 or d == self.examples]
-        return self._divisors
-
-    @functools.cached_property
-    def _divisors(self):
-        return [d for d in range(1, self.examples + 1) if self.examples % d == 0]
+            return [d for d in divisors if d % 2 == 0 or d == self.examples]
+        return divisors
 
     def largest(self, strategy, memory_bytes):
         """The `Plan` of the largest microbatch that fits; None where none does."""

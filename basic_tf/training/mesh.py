@@ -183,7 +183,7 @@ def parse(text):
     """
     sizes = {}
     for part in text.split(","):
-        name, _, size = part.partition(":")
+        name, _, size = part.strip().partition(":")
         if name not in (BATCH, MODEL) or name in sizes or not size.isdecimal():
             raise ValueError(f"mesh {text!r} is not of the form batch:2,model:4")
         sizes[name] = int(size)

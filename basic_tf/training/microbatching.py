@@ -279,11 +279,10 @@ def check_size(name, microbatch_size, batch_size, of=""):
     Raises:
         ValueError: naming the nearest sizes that would do.
     """
-    divisors = [d for d in range(1, batch_size + 1) if batch_size % d == 0]
+    divisors = slices.divisors(batch_size)
     if microbatch_size in (0, *divisors):
         return
-    nearest = sorted(divisors, key=lambda d: abs(d - microbatch_size))[:3]
     raise ValueError(
         f"{name} {microbatch_size} does not divide batch size {batch_size}{of}; "
-        f"use one of {', '.join(map(str, sorted(nearest)))}"
+        f"use one of {slices.nearest(divisors, microbatch_size)}"
     )

@@ -11,13 +11,13 @@ import functools
 from collections.abc import Callable
 
 import keras
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from basic_tf.data import batches
 from basic_tf.evaluation import features
 from basic_tf.training import (
+    checkpoints,
     distribution,
     phase_optimizer,
     phase_sizes,
@@ -56,16 +56,11 @@ class Phase:
         model = self.trainer.dual_encoder
         of_model = {id(variable) for variable in model.variables}
         own = [v for v in self.trainer.variables if id(v) not in of_model]
-        groups = {
-            "model": model.variables,
-            "phase": own,
-            "optimizer": self.trainer.optimizer.variables,
-        }
-        return {
-            f"{group}/{variable.path}": variable.value
-            for group, variables in groups.items()
-            for variable in variables
-        }
+        return (
+            checkpoints.by_path("model", model.variables)
+            | checkpoints.by_path("phase", own)
+            | checkpoints.by_path("optimizer", self.trainer.optimizer.variables)
+        )
 
 
 def check_phase(name, config, model, examples, mesh=None):
@@ -222,8 +217,9 @@ def _contrastive(config, model, examples, tokenizer, image_size, seed):
     captions = of_captions(examples.captions)
     fields = {"token_ids": lambda step, indices: tokenizer(captions(step, indices))}
     if config.exclude_equal_captions:
-        _, caption_ids = np.unique(examples.captions, return_inverse=True)
-        fields["caption_ids"] = of_captions(caption_ids)
+        fields["caption_ids"] = of_captions(
+            batches.number_captions(examples.captions, tokenizer)
+        )
     if not trainer.trains_images:
         logging.info("the image encoder is frozen: embedding all training images once")
         embeddings = features.embed_images(model, examples, image_size)

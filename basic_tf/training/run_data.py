@@ -19,8 +19,8 @@ def load(config, workdir):
     list, are captions that are too long.
 
     Raises:
-        ValueError: if more than `data.max_bad_fraction` is broken or half of the
-            captions are too long.
+        ValueError: if more than `data.max_bad_fraction` is broken or more than half of
+            the captions are too long.
     """
     source = _describe_source(config.data.train)
     examples = mixture.load(config.data.train, config.data.data_dir)
@@ -72,7 +72,8 @@ def _report_bad(config, source, examples, path):
             source, example_table.describe(examples.bad), path,
         )  # fmt: skip
     limit = config.data.get("max_bad_fraction", example_table.MAX_BAD_FRACTION)
-    example_table.refuse_bad(source, examples, limit)
+    remedy = "mend them, or raise data.max_bad_fraction"
+    example_table.refuse_bad(source, examples, limit, remedy)
 
 
 def _first_tokenizer(config, captions):

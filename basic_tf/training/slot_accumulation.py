@@ -63,11 +63,9 @@ def check(optimizer, microbatch_size, batch_size):
             f"{type(optimizer).__name__} cannot accumulate in its slots; use "
             "adafactorw or adamw, or accumulate in buffer"
         )
-    for option in ("clipnorm", "global_clipnorm", "clipvalue", "loss_scale_factor"):
+    for option in ("clipnorm", "global_clipnorm", "clipvalue"):
         if getattr(optimizer, option):
             raise ValueError(f"{option} needs the whole gradient; accumulate in buffer")
-    if optimizer.use_ema:
-        raise ValueError("use_ema does not go with slots; accumulate in buffer")
     if microbatch_size not in (0, batch_size) and microbatch_size % 2:
         raise ValueError(
             f"microbatch size {microbatch_size} has no halves, which the variance is "

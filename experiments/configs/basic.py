@@ -43,7 +43,7 @@ def get_config(argument="s"):
         raise ValueError(f"basic.py:{argument}: use s, m or l, with ,scaled or without")
     config = ConfigDict()
     config.seed = 0
-    config.data = {"train": "", "data_dir": ""}
+    config.data = {"train": "", "data_dir": "", "max_bad_fraction": 0.01}
     config.tokenizer = {"vocabulary_size": 32_000}
     config.model = zoo.configuration(f"basic_{size}")
     config.model.precision = "mixed_bfloat16"
@@ -63,10 +63,6 @@ def _phases(size):
     # The paper gives no numbers for phase 3 but "a small learning rate" (ours).
     joint = contrastive | {"steps": 50_000, "warmup_steps": 2_500}
     joint["learning_rate"] = 10 * contrastive["min_learning_rate"]
-    frozen = (
-        ("/image_encoder/", {"train": False}),
-        ("/text_encoder/|/log_scale$", {}),
-    )
     every = {
         "optimizer": "adafactorw",
         "optimizer_options": {},
@@ -87,7 +83,9 @@ def _phases(size):
         | {"augmentation": {}}
         | dict(zip(_FIELDS, _PRETRAIN[size], strict=True))
         | {"kind": "supervised", "label_balance": 0.0},
-        "text": pairs | contrastive | {"rules": frozen, "augmentation": {}},
+        "text": pairs
+        | contrastive
+        | {"rules": groups.FROZEN_IMAGES, "augmentation": {}},
         "joint": pairs | joint | {"augmentation": {}},
     }
 

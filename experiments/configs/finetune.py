@@ -11,11 +11,6 @@ from ml_collections import ConfigDict
 from basic_tf.optimizers import groups
 from experiments.configs import repeat
 
-_LOCKED_IMAGES = (
-    ("/image_encoder/", {"train": False}),
-    ("/text_encoder/|/log_scale$", {}),
-)
-
 
 def get_config(argument=""):
     """The experiment, as a `ConfigDict`.
@@ -55,7 +50,7 @@ def get_config(argument=""):
             "augmentation": {} if variant else {"max_zoom": 0.1, "max_shift": 0.05},
             "optimizer": "adamw",
             "optimizer_options": {"beta_2": 0.98, "epsilon": 1e-6},  # as CLIP's ViTs
-            "rules": _LOCKED_IMAGES if variant else groups.ONE_RULE,
+            "rules": groups.FROZEN_IMAGES if variant else groups.ONE_RULE,
             "microbatch_image": 64,
             "max_non_finite_steps": 0,
             "microbatch_text": 64,

@@ -31,7 +31,11 @@ def get_config(argument="nano"):
         raise ValueError(f"glyphs.py:{argument}: use one of {', '.join(arguments)}")
     config = ConfigDict()
     config.seed = 0
-    config.data = {"train": "tfds:glyphs/concepts:train", "data_dir": ""}
+    config.data = {
+        "train": "tfds:glyphs/concepts:train",
+        "data_dir": "",
+        "max_bad_fraction": 0.01,
+    }
     config.tokenizer = {"vocabulary_size": 400}
     config.model = zoo.configuration("basic_nano")
     config.log_every = 50
@@ -57,10 +61,7 @@ def _three_phases():
             learning_rate=4e-3,
             warmup_steps=40,
             microbatch=256,
-            rules=(
-                ("/image_encoder/", {"train": False}),
-                ("/text_encoder/|/log_scale$", {}),
-            ),
+            rules=groups.FROZEN_IMAGES,
             augmentation={},
         ),
         "joint": _phase(

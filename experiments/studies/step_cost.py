@@ -3,8 +3,8 @@
 Data parallelism with all activations; pipelining, that is microbatches whose gradients
 are added up (Algorithm 1); weights split over the devices (SPMD); and SPMD whose norms,
 activations and attention are computed again. Devices are parts of this machine's CPU,
-or its GPUs: `--device gpu`. A step that needs more than `--memory_limit_mb` is a row
-without times.
+or its GPUs: `--device gpu`. A step that needs more than `--memory_limit_mb` of the main
+memory, or more than its GPUs have, is a row without times.
 
 Example:
   python -m experiments.studies.step_cost --output runs/step_cost --quick
@@ -15,6 +15,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import ctypes
+import itertools
 import pathlib
 import resource
 import time
@@ -28,7 +29,13 @@ from matplotlib import figure
 from basic_tf import memory
 from basic_tf.models import zoo
 from basic_tf.optimizers import adafactorw
-from basic_tf.training import contrastive_trainer, distribution, mesh, sharding
+from basic_tf.training import (
+    contrastive_trainer,
+    distribution,
+    mesh,
+    microbatching,
+    sharding,
+)
 from experiments.studies import fresh_process, page
 
 STRATEGIES = {  # microbatch of each device, 0 for none; rematerialization
@@ -46,26 +53,40 @@ VOCABULARY, LENGTH, IMAGE_SIZE = 400, 16, 32
 REPETITIONS, ENOUGH_SECONDS = 3, 20  # of a step: so many, or fewer where they are long
 
 _DEVICE = flags.DEFINE_enum("device", "cpu", ["cpu", "gpu"], "What to run on.")
-_NUM_DEVICES = flags.DEFINE_integer("num_devices", 2, "Devices that share a step.")
+_NUM_DEVICES = flags.DEFINE_integer(
+    "num_devices", 2, "Devices that share a step.", lower_bound=1
+)
 _MEMORY_LIMIT = flags.DEFINE_integer(
     "memory_limit_mb", 16000, "What a step may take of the main memory, beside weights."
 )
 
 
 def main(output, quick):
-    rows = []
-    for size in ("small",) if quick else SIZES:
-        for batch_size in (256,) if quick else BATCH_SIZES:
-            for strategy in STRATEGIES:
-                row = {"size": size, "strategy": strategy, "batch_size": batch_size}
-                given = {
-                    "device": _DEVICE.value,
-                    "num_devices": _NUM_DEVICES.value,
-                    "memory_limit_mb": _MEMORY_LIMIT.value,
-                }
-                rows.append(fresh_process.measure(row | given))
+    given = {
+        "device": _DEVICE.value,
+        "num_devices": _NUM_DEVICES.value,
+        "memory_limit_mb": _MEMORY_LIMIT.value,
+    }
+    rows = [
+        fresh_process.measure(
+            {"size": size, "strategy": strategy, "batch_size": batch_size} | given
+        )
+        for size, batch_size, strategy in _cases(quick, _NUM_DEVICES.value)
+    ]
     page.write(output, "Cost of a step", _summary(rows), rows, [_plot(rows)])
     print(_summary(rows))
+
+
+def _cases(quick, num_devices):
+    """`(size, batch size, strategy)` of each row.
+
+    Raises:
+        ValueError: for a number of devices that does not divide every batch.
+    """
+    sizes, batch_sizes = (("small",), (256,)) if quick else (SIZES, BATCH_SIZES)
+    for batch_size in batch_sizes:
+        microbatching.check_size("num_devices", num_devices, batch_size)
+    return list(itertools.product(sizes, batch_sizes, STRATEGIES))
 
 
 def _measure(strategy, size, batch_size, device, num_devices, memory_limit_mb):
@@ -74,10 +95,14 @@ def _measure(strategy, size, batch_size, device, num_devices, memory_limit_mb):
         distribution.split_cpu(num_devices)
     make = _on_mesh if strategy.startswith("spmd") else _replicated
     forward, step = make(*STRATEGIES[strategy], size, batch_size, num_devices)
-    _limit_memory(memory_limit_mb)
+    held = memory
+    if device == "gpu":  # which refuses what goes beyond its own
+        held = memory.OfGpus(num_devices)
+    else:
+        _limit_memory(memory_limit_mb)
     try:
-        forward_seconds, _ = _take(forward)
-        total_seconds, peak = _take(step)
+        forward_seconds, _ = _take(forward, held)
+        total_seconds, peak = _take(step, held)
     except tf.errors.ResourceExhaustedError:
         return {"outcome": "out of memory"} | dict.fromkeys(
             ("forward_seconds", "backward_seconds", "total_seconds", "peak_memory_mb")
@@ -98,16 +123,21 @@ def _limit_memory(megabytes):
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def _take(step):
-    """Seconds of the fastest of some steps, and the MB that one takes at its peak."""
+def _take(step, held):
+    """Seconds of the fastest of some steps, and the MB that one takes at its peak.
+
+    Args:
+        step: of no arguments.
+        held: `basic_tf.memory`, or what counts as it does.
+    """
     step()  # compiles
     ctypes.CDLL(None).malloc_trim(0)  # what compiling took is no part of a step
-    before, seconds = memory.forget_peak(), []
+    before, seconds = held.forget_peak(), []
     while len(seconds) < REPETITIONS and sum(seconds) < ENOUGH_SECONDS:
         start = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - start)
-    return min(seconds), memory.peak_memory_mb() - before
+    return min(seconds), held.peak_memory_mb() - before
 
 
 def _trainer(microbatch_size, rematerialization, size):
@@ -207,20 +237,20 @@ def _summary(rows):
 
 
 def _compared(rows):
-    """Sentences on the largest batch of a size of models."""
-    largest = max(row["batch_size"] for row in rows)
-    ran = {
-        row["strategy"]: row
-        for row in rows
-        if (row["batch_size"], row["outcome"]) == (largest, "ran")
-    }
-    base = ran.pop("data_parallel", None)
-    for strategy, row in ran.items() if base else ():
+    """Sentences on the largest batch of a size of models that fits in one piece."""
+    ran = [row for row in rows if row["outcome"] == "ran"]
+    bases = [row for row in ran if row["strategy"] == "data_parallel"]
+    if not bases:
+        return
+    base = max(bases, key=lambda row: row["batch_size"])
+    for row in ran:
+        if row["batch_size"] != base["batch_size"] or row is base:
+            continue
         ratio = row["total_seconds"] / base["total_seconds"]
         yield (
-            f"{strategy} of {largest} pairs ({row['size']}) takes {ratio:.2f} times "
-            f"the time of data_parallel, and {row['peak_memory_mb']} in place of "
-            f"{base['peak_memory_mb']} MB a device."
+            f"{row['strategy']} of {row['batch_size']} pairs ({row['size']}) takes "
+            f"{ratio:.2f} times the time of data_parallel, and {row['peak_memory_mb']} "
+            f"in place of {base['peak_memory_mb']} MB a device."
         )
 
 

@@ -228,3 +228,12 @@ def test_one_of_several_captions_is_drawn_by_seed_and_step():
         assert np.sum((occurrences - expected) ** 2) / expected < 18
     np.testing.assert_array_equal(draw(7), drawn[7])
     assert (np.stack([draw(step, 1) for step in range(20)]) != drawn[:20]).any()
+
+
+def test_captions_of_the_same_tokens_have_the_same_number():
+    def tokenizer(texts):
+        return tf.constant([[len(text), ord(text[0].lower())] for text in texts])
+
+    numbers = batches.number_captions(["ab", "Ab", "b", "c", "b", "ba"], tokenizer)
+    assert numbers[0] == numbers[1] and numbers[2] == numbers[4]
+    assert len(set(numbers)) == 4

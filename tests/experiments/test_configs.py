@@ -45,7 +45,10 @@ def test_an_unknown_argument_is_refused(argument):
 
 
 def test_all_configurations_have_the_same_fields():
-    fields = set(glyphs.get_config().phases.joint)
-    assert set(csv.get_config("pairs.csv").phases.joint) == fields
-    for phase in ("text", "joint"):
-        assert set(basic.get_config().phases[phase]) == fields
+    config = glyphs.get_config()
+    for other in (csv.get_config("pairs.csv"), basic.get_config()):
+        assert set(other) == set(config)
+        assert set(other.data) == set(config.data)
+        for phase in other.phases.values():
+            if phase.kind == "contrastive":
+                assert set(phase) == set(config.phases.joint)

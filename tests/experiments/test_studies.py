@@ -1,5 +1,6 @@
 """What studies say and draw of made-up tables, the quick ones and the whole ones."""
 
+import numpy as np
 import pytest
 
 from experiments.studies import (
@@ -7,7 +8,9 @@ from experiments.studies import (
     memory_plan,
     micro_batching,
     model_table,
+    slot_accumulation,
     slot_memory,
+    step_cost,
     streaming_loss,
 )
 
@@ -173,3 +176,64 @@ def test_rows_of_planned_memory_can_be_planned():
     names = "model", "strategy", "batch_size", "microbatch_size", "image_size"
     row = dict(zip(names, first, strict=True))
     assert 400 < memory_plan._planned_bytes(**row) / 2**20 < 600  # 519 MB measured
+
+
+def step_cost_rows(largest_outcome):
+    """Of two batches of one size of models, whose larger may not have fit whole."""
+
+    def row(strategy, batch_size, seconds, megabytes, outcome="ran"):
+        ran = outcome == "ran"
+        return {
+            "size": "small",
+            "strategy": strategy,
+            "batch_size": batch_size,
+            "outcome": outcome,
+            "total_seconds": seconds if ran else None,
+            "peak_memory_mb": megabytes if ran else None,
+        }
+
+    return [
+        row("data_parallel", 64, 1.0, 100.0),
+        row("pipelining", 64, 1.25, 40.0),
+        row("data_parallel", 128, 2.0, 200.0, largest_outcome),
+        row("pipelining", 128, 3.0, 40.0),
+        row("spmd", 128, 4.0, 150.0),
+    ]
+
+
+def test_step_cost_compares_the_largest_batch():
+    assert list(step_cost._compared(step_cost_rows("ran"))) == [
+        "pipelining of 128 pairs (small) takes 1.50 times the time of data_parallel, "
+        "and 40.0 in place of 200.0 MB a device.",
+        "spmd of 128 pairs (small) takes 2.00 times the time of data_parallel, and "
+        "150.0 in place of 200.0 MB a device.",
+    ]
+
+
+def test_step_cost_compares_the_largest_batch_that_fits_whole():
+    rows = step_cost_rows("out of memory")
+    (sentence,) = step_cost._compared(rows)
+    assert sentence.startswith("pipelining of 64 pairs (small) takes 1.25 times the")
+    summary = step_cost._summary(rows)
+    assert "data_parallel of 128 pairs (small) needs more." in summary
+    assert summary.endswith(sentence)
+    assert list(step_cost._compared(rows[2:])) == []
+    seconds, _ = step_cost._plot(rows).axes
+    line = seconds.lines[0].get_ydata()
+    np.testing.assert_array_equal(line, [1.0, np.nan])
+
+
+def test_step_cost_refuses_devices_that_do_not_divide_a_batch():
+    assert len(step_cost._cases(True, 2)) == len(step_cost.STRATEGIES)
+    with pytest.raises(ValueError, match="num_devices 3 does not divide batch size 64"):
+        step_cost._cases(False, 3)
+
+
+def test_two_halves_spread_by_the_square_of_their_difference():
+    parts = np.random.default_rng(0).normal(size=(8, 5))  # of 2 microbatches
+    (squares,), (spreads,) = slot_accumulation._squares_and_spreads(parts, 1, 2)
+    h = parts[0] + parts[1], parts[4] + parts[5]
+    other = parts[2] + parts[3], parts[6] + parts[7]
+    pairs = list(zip(h, other, strict=True))
+    np.testing.assert_allclose(squares, sum((a + b) ** 2 for a, b in pairs))
+    np.testing.assert_allclose(spreads, sum((a - b) ** 2 for a, b in pairs))

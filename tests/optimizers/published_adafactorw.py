@@ -8,7 +8,8 @@ class PublishedAdaFactorW:
     """The published update of one weight, in float64.
 
     BASIC section 9.1; Shazeer & Stern 2018, algorithms 1 (factored moments) and 4
-    (clipping by RMS); Kingma & Ba 2015, algorithm 1 (bias corrections).
+    (clipping by RMS); Kingma & Ba 2015, algorithm 1 (bias corrections). Without factors
+    and clipping, but with an epsilon beside the root of the second moment, it is AdamW.
     """
 
     def __init__(
@@ -20,14 +21,16 @@ class PublishedAdaFactorW:
         decay=0.0,
         clip_threshold=1.0,
         momentum_dtype="bfloat16",
+        factored=True,
+        epsilon=0.0,
     ):
         self.weight = weight.astype("float64")
         self.learning_rate, self.decay = learning_rate, decay
         self.beta_1, self.beta_2 = beta_1, beta_2
-        self.clip_threshold = clip_threshold
+        self.clip_threshold, self.epsilon = clip_threshold, epsilon
         self.momentum_dtype = getattr(ml_dtypes, momentum_dtype, momentum_dtype)
         self.momentum = np.zeros(weight.shape, self.momentum_dtype)
-        self.is_factored = weight.ndim > 1 and min(weight.shape[-2:]) > 1
+        self.is_factored = factored and weight.ndim > 1 and min(weight.shape[-2:]) > 1
         self.rows = np.zeros(weight.shape[:-1])
         self.columns = np.zeros(weight.shape[:-2] + weight.shape[-1:])
         self.full = np.zeros(weight.shape)
@@ -57,7 +60,7 @@ class PublishedAdaFactorW:
             second = self.full = self.average(self.full, squares, least)
         first = momentum.astype("float64") / (1 - self.beta_1**self.step)
         second = second / (1 - self.beta_2**self.step)
-        update = first / np.sqrt(second)
+        update = first / (np.sqrt(second) + self.epsilon)
         if self.clip_threshold is not None:
             rms = np.sqrt(np.mean(update**2))
             update = update / max(1, rms / self.clip_threshold)

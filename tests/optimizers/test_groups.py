@@ -56,3 +56,17 @@ def test_an_unknown_field_names_the_known_ones():
     message = "the rule of 'a' has 'lr'; known: train, decay, learning_rate"
     with pytest.raises(ValueError, match=message):
         groups.match_rules(VARIABLES, (("a", {"lr": 0.1}),))
+
+
+@pytest.mark.parametrize("value", ["0.1", None, -0.1, float("nan"), float("inf")])
+def test_what_is_no_factor_is_refused(value):
+    message = f"decay of 'a' is {re.escape(repr(value))}; use 0 or more"
+    with pytest.raises(ValueError, match=message):
+        groups.match_rules(VARIABLES, (("a", {"decay": value}),))
+
+
+def test_frozen_images_leave_the_texts_and_the_log_scale():
+    paths = "dual_encoder/image_encoder/kernel", "dual_encoder/text_encoder/kernel"
+    variables = [Variable(path) for path in (*paths, "dual_encoder/log_scale")]
+    rules = groups.match_rules(variables, groups.FROZEN_IMAGES)
+    assert [rule.train for rule in rules] == [False, True, True]

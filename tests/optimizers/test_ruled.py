@@ -82,6 +82,20 @@ def test_options_of_keras_for_the_same_purpose_are_refused(option):
         adafactorw.AdaFactorW(**{option: 2})
 
 
+@pytest.mark.parametrize("options", [{"use_ema": True}, {"loss_scale_factor": 2.0}])
+def test_options_that_a_step_does_not_heed_are_refused(options):
+    (option,) = options
+    with pytest.raises(ValueError, match=f"{option} has no place in this step"):
+        adafactorw.AdaFactorW(**options)
+
+
+def test_a_variable_with_a_constraint_is_refused():
+    dense = keras.layers.Dense(2, kernel_constraint="non_neg")
+    dense.build((None, 3))
+    with pytest.raises(ValueError, match="dense/kernel has a constraint, which a step"):
+        adafactorw.AdaFactorW().build(dense.trainable_variables)
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"clipnorm": 0.5}, {"global_clipnorm": 0.5}, {"clipvalue": 0.1}]
 )

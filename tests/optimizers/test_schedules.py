@@ -80,9 +80,16 @@ def test_a_config_round_trip_makes_the_same_schedule(shape):
 
 @pytest.mark.parametrize("warmup_steps", [100, 101, -1])
 def test_a_warm_up_that_leaves_no_step_is_refused(warmup_steps):
-    message = f"warmup_steps {warmup_steps} must be less than steps 100 of the phase"
+    message = f"warmup_steps {warmup_steps} must be at least 0 and less than steps 100"
     with pytest.raises(ValueError, match=message):
         schedules.make_schedule("cosine", 1e-3, steps=100, warmup_steps=warmup_steps)
+
+
+@pytest.mark.parametrize("rate", [0.0, -1e-3, float("nan")])
+@pytest.mark.parametrize("shape", ["cosine", "linear"])
+def test_a_rate_that_is_not_positive_is_refused(shape, rate):
+    with pytest.raises(ValueError, match=f"learning rate {rate} must be more than 0"):
+        schedules.make_schedule(shape, rate, steps=100, warmup_steps=10)
 
 
 def test_an_unknown_shape_is_refused():

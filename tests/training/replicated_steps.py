@@ -19,7 +19,7 @@ from basic_tf.training import contrastive_trainer, distribution, supervised_trai
 from tests.training import small_encoders
 
 BATCH_SIZE, STEPS = 16, 2
-ADAFACTORW_RATE = 1e-2
+ADAFACTORW_RATE, CLIP_NORM = 1e-2, 0.1
 
 
 def main(folder, replicas):
@@ -43,6 +43,10 @@ def main(folder, replicas):
                     make_optimizer=adafactorw,
                     accumulate=accumulate,
                 )
+            options = {"make_optimizer": clipped}
+            train(folder, f"clipped_{count}", strategy, 2, **options)
+            options = {"make_optimizer": adafactorw, "supervised": True, "skips": True}
+            train(folder, f"skipped_{count}", strategy, 2, **options)
             train(folder, f"supervised_{count}", strategy, 2, supervised=True)
             size = 16 if count == 1 else 4
             train(folder, f"global_{count}", strategy, size, "global", dropout=0.0)
@@ -56,6 +60,12 @@ def adafactorw():
     return AdaFactorW(ADAFACTORW_RATE, decay=0.1, momentum_dtype="bfloat16")
 
 
+def clipped():
+    return AdaFactorW(
+        ADAFACTORW_RATE, momentum_dtype="bfloat16", global_clipnorm=CLIP_NORM
+    )
+
+
 def train(
     folder,
     name,
@@ -66,6 +76,7 @@ def train(
     supervised=False,
     make_optimizer=sgd,
     accumulate="buffer",
+    skips=False,
 ):
     keras.utils.set_random_seed(0)
     with strategy.scope():
@@ -85,8 +96,11 @@ def train(
             )
         ours.compile(make_optimizer(), jit_compile=False)
         ours.optimizer.build(ours.trained_variables)
-    data = tf.data.Dataset.from_tensor_slices(make_data())
-    data = data.batch(BATCH_SIZE, drop_remainder=True).repeat()
+    data = in_batches(make_data()).repeat()
+    if skips:
+        bad = make_data()
+        bad["image"][-1] = np.nan  # on the last replica alone
+        data = in_batches(bad).concatenate(data)
     history = ours.fit(data, steps_per_epoch=STEPS, shuffle=False, verbose=0).history
     kept = [v for v in model.variables if "seed" not in v.path]
     values = {f"{i} {v.name}": v.numpy() for i, v in enumerate(kept)}
@@ -94,8 +108,14 @@ def train(
         kind = slot.path.split("_")[-1]
         values[f"slot {i} {kind}"] = np.float32(slot.numpy())
     values["loss"] = np.array(history["loss"])
+    values["skipped"] = np.array(history["non_finite_steps"])
     if distribution.is_chief():
         np.savez(pathlib.Path(folder) / f"{name}.npz", **values)
+
+
+def in_batches(data):
+    dataset = tf.data.Dataset.from_tensor_slices(data)
+    return dataset.batch(BATCH_SIZE, drop_remainder=True)
 
 
 def make_data():

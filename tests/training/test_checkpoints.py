@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -46,6 +47,42 @@ def test_a_damaged_file_is_named_and_passed_over(tmp_path, caplog, suffix):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     assert checkpoints.read(tmp_path, ["state/step"])[1]["state/step"] == 1
     assert "step-00000002 is damaged" in caplog.text
+
+
+@pytest.mark.parametrize("content", [b"", b"not a checkpoint"])
+def test_where_all_are_damaged_nothing_begins_anew(tmp_path, content):
+    for step in (1, 2):
+        checkpoints.save(tmp_path, step, make_variables(1.0))
+        (tmp_path / f"step-0000000{step}.index").write_bytes(content)
+    message = f"none of the 2 checkpoints in {tmp_path} can be read; move the folder"
+    with pytest.raises(ValueError, match=message):
+        checkpoints.read(tmp_path, ["state/step"])
+
+
+def test_what_was_just_written_is_kept_whatever_its_step(tmp_path):
+    for step in (100, 200, 300, 7):
+        checkpoints.save(tmp_path, step, make_variables(1.0))
+    kept = sorted(path.stem for path in tmp_path.glob("*.index"))
+    assert kept == ["step-00000007", "step-00000200", "step-00000300"]
+
+
+def test_an_error_that_says_nothing_of_the_file_is_no_damage(tmp_path, monkeypatch):
+    checkpoints.save(tmp_path, 1, make_variables(1.0))
+
+    def refuse(prefix):
+        raise tf.errors.PermissionDeniedError(None, None, f"{prefix}: not yours")
+
+    monkeypatch.setattr(tf.train, "load_checkpoint", refuse)
+    with pytest.raises(tf.errors.PermissionDeniedError, match="not yours"):
+        checkpoints.read(tmp_path, ["state/step"])
+
+
+def test_two_variables_of_one_path_are_refused():
+    kernel, bias = (keras.Variable(0.0, name=name) for name in ("kernel", "bias"))
+    named = checkpoints.by_path("model", [kernel, bias])
+    assert named == {"model/kernel": kernel.value, "model/bias": bias.value}
+    with pytest.raises(ValueError, match="two variables are called model/kernel; a"):
+        checkpoints.by_path("model", [kernel, bias, keras.Variable(1.0, name="kernel")])
 
 
 def test_another_shape_or_a_missing_name_is_refused_whole(tmp_path):

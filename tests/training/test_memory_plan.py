@@ -136,7 +136,10 @@ def test_a_dense_loss_holds_matrices_of_all_pairs():
     ("arguments", "message"),
     [
         (("basic_nano", 100, 8), "8 devices do not divide batch size 100; use a mul"),
-        (("basic_nano", 64, 8, 3), "model 3 does not divide 8 devices"),
+        (
+            ("basic_nano", 64, 8, 3),
+            "model 3 does not divide 8 devices; use one of 1, 2, 4",
+        ),
         (("basic_nano", 64, 8, 1, "abacus"), "device_kind 'abacus' is none of tpu, "),
     ],
 )

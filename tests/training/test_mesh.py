@@ -5,7 +5,7 @@ from basic_tf.training import mesh
 
 @pytest.mark.parametrize(
     "text, sizes",
-    [("model:4", (1, 4)), ("batch:2,model:3", (2, 3)), ("batch:8", (8, 1))],
+    [("model:4", (1, 4)), ("batch:2, model:3", (2, 3)), ("batch:8", (8, 1))],
 )
 def test_a_mesh_is_read(text, sizes):
     assert mesh.parse(text) == sizes

@@ -4,7 +4,14 @@ import pytest
 
 from basic_tf.models import zoo
 from basic_tf.training import memory_plan, plan_choice
-from basic_tf.training.memory_plan import DATA_PARALLEL, PIPELINING, SLOTS, SPMD_BLOCK
+from basic_tf.training.memory_plan import (
+    DATA_PARALLEL,
+    PIPELINING,
+    SLOTS,
+    SPMD,
+    SPMD_BLOCK,
+    SPMD_REMAT,
+)
 from basic_tf.training.plan_choice import GB
 
 
@@ -29,10 +36,8 @@ def test_a_mesh_is_read_with_one_device_for_what_it_does_not_name():
     ("mesh", "message"),
     [
         ("batch:512,model:4", "has 2048 devices; there are 8"),
-        ("batch=8", "'batch=8' is not of the form batch:512,model:4"),
-        ("batch:0", "is not of the form"),
-        ("rows:8", "is not of the form"),
-        ("batch:4,batch:8", "is not of the form"),
+        ("batch=8", "'batch=8' is not of the form batch:2,model:4"),
+        ("batch:0", "'batch:0' has an axis without devices"),
     ],
 )
 def test_another_mesh_is_refused(mesh, message):
@@ -58,17 +63,51 @@ def test_a_row_is_of_the_microbatch_that_is_asked_for(planner):
     assert SLOTS not in plans(planner, GB, 1)
 
 
+def test_an_odd_size_that_is_all_of_a_device_goes_into_slots_whole():
+    odd = memory_plan.Planner(zoo.configuration("basic_nano"), 24, 8)
+    assert plans(odd, GB, 3)[SLOTS][0].microbatch_size == 3
+    assert SLOTS not in plans(odd, GB, 1)
+
+
 def test_where_all_fits_the_plain_step_is_recommended(planner):
     rows = [plan for plan, _ in plans(planner, GB).values()]
-    name, sentence = plan_choice.recommend(rows, GB)
+    name, sentence = plan_choice.recommend(planner, rows, GB)
     assert name == DATA_PARALLEL
     assert sentence.startswith("Use data_parallel, 64 pairs of a device at a time")
+    assert sentence.endswith(
+        "Plans alone, which no phase trains yet: slots (on a TPU), spmd_remat "
+        "(rematerialization over more than model), spmd_block "
+        "(rematerialization over more than model)."
+    )
+
+
+def test_where_every_plan_can_be_trained_nothing_is_said_of_it():
+    configuration = zoo.configuration("basic_nano")
+    planner = memory_plan.Planner(configuration, 512, 8, 8, "cpu")
+    rows = [plan for plan, _ in plans(planner, GB).values()]
+    assert plan_choice.recommend(planner, rows, GB)[1].endswith("has a cheaper step.")
 
 
 def test_what_does_not_fit_is_not_recommended(planner):
     rows = [plan for plan, _ in plans(planner, GB).values()]
     limit = planner.plan(SPMD_BLOCK).total_bytes
-    name, _ = plan_choice.recommend(rows, limit)
+    name, _ = plan_choice.recommend(planner, rows, limit)
     assert name == SPMD_BLOCK
-    name, sentence = plan_choice.recommend(rows, 0)
+    name, sentence = plan_choice.recommend(planner, rows, 0)
     assert name is None and sentence.startswith("Nothing fits in 0 GB: the least, ")
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "num_model", "device_kind", "refused"),
+    [
+        (512, 8, "cpu", []),
+        (512, 2, "cpu", [SPMD_REMAT, SPMD_BLOCK]),
+        (512, 8, "tpu", [SLOTS]),
+        (8192, 8, "gpu", [SPMD, SPMD_REMAT, SPMD_BLOCK]),
+    ],
+)
+def test_what_no_phase_trains_has_a_reason(batch_size, num_model, device_kind, refused):
+    configuration = zoo.configuration("basic_nano")
+    planner = memory_plan.Planner(configuration, batch_size, 8, num_model, device_kind)
+    strategies = memory_plan.STRATEGIES
+    assert [s for s in strategies if plan_choice.refusal(planner, s)] == refused

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from basic_tf.optimizers import adafactorw
+from basic_tf.optimizers import adafactorw, adamw
 from basic_tf.replicas import ONE_REPLICA
 from basic_tf.training import contrastive_trainer, microbatching, slot_accumulation
 from tests.training import small_encoders
@@ -156,26 +156,38 @@ def test_estimates_of_noise_average_to_its_square_and_are_never_nothing():
     np.testing.assert_allclose(averages[-1] / (1 - 0.99**400), 8, rtol=0.15)
 
 
-def one_step(accumulate, size, dtype="float32"):
+def trainer(accumulate, size, dtype="float32", kind=adafactorw.AdaFactorW):
+    """`(trainer, optimizer)`, compiled."""
     keras.utils.set_random_seed(0)
-    model = small_encoders.build()
-    images, tokens = make_batch(8)
     ours = contrastive_trainer.ContrastiveTrainer(
-        model, microbatch_image=size, microbatch_text=size, accumulate=accumulate
+        small_encoders.build(),
+        microbatch_image=size,
+        microbatch_text=size,
+        accumulate=accumulate,
     )
-    optimizer = adafactorw.AdaFactorW(1e-2, decay=0.1, momentum_dtype=dtype)
+    optimizer = kind(1e-2, decay=0.1, momentum_dtype=dtype)
     optimizer.build(ours.trained_variables)
     ours.compile(optimizer, jit_compile=False)
-    batch = {"image": images, "token_ids": tokens}
-    ours.fit(tf.data.Dataset.from_tensors(batch), shuffle=False, verbose=0)
+    return ours, optimizer
+
+
+def make_data():
+    images, tokens = make_batch(8)
+    return tf.data.Dataset.from_tensors({"image": images, "token_ids": tokens})
+
+
+def one_step(*arguments):
+    ours, optimizer = trainer(*arguments)
+    ours.fit(make_data(), shuffle=False, verbose=0)
     assert int(optimizer.iterations) == 1
-    return model, optimizer
+    return ours.dual_encoder, optimizer
 
 
+@pytest.mark.parametrize("kind", [adafactorw.AdaFactorW, adamw.AdamW])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_a_step_of_one_microbatch_is_the_step_with_a_buffer(dtype):
-    ours, our_optimizer = one_step("slots", 0, dtype)
-    theirs, their_optimizer = one_step("buffer", 0, dtype)
+def test_a_step_of_one_microbatch_is_the_step_with_a_buffer(dtype, kind):
+    ours, our_optimizer = one_step("slots", 0, dtype, kind)
+    theirs, their_optimizer = one_step("buffer", 0, dtype, kind)
     ours = [*ours.trainable_variables, *our_optimizer.variables]
     theirs = [*theirs.trainable_variables, *their_optimizer.variables]
     for one, other in zip(ours, theirs, strict=True):
@@ -196,6 +208,16 @@ def test_microbatches_leave_the_first_moments_and_statistics_of_the_buffer():
         one, other = our_optimizer.slots(one)[0], their_optimizer.slots(other)[0]
         scale = abs(other.numpy()).max()
         np.testing.assert_allclose(one.numpy(), other.numpy(), atol=1e-5 * scale)
+
+
+def test_a_gradient_whose_square_is_finite_is_no_reason_to_stop():
+    """Of 5e9: the square of its square, 6e38, is past float32."""
+    ours, optimizer = trainer("slots", 2)
+    for variable in ours.trained_variables:
+        for moment in optimizer.slots(variable)[1]:
+            moment.assign(tf.fill(moment.shape, 2.5e19))
+    ours.fit(make_data(), shuffle=False, verbose=0)
+    assert int(ours.non_finite_steps) == 0
 
 
 def refuse(optimizer, size=2):
