@@ -31,12 +31,7 @@ def load(name, split, data_dir=None):
         ValueError: for an unknown data set or split, or a data set without images and
             captions or labels.
     """
-    builder = _builder(name, data_dir)
-    try:
-        info = builder.info.splits[split]
-    except (KeyError, ValueError):
-        known = ", ".join(builder.info.splits)
-        raise ValueError(f"{name} has no split {split!r}; it has {known}") from None
+    builder, info = open_split(name, split, data_dir)
     features = builder.info.features
     wanted = {"image", "caption", "label", "labels"} & set(features)
     if "image" not in wanted or not {"caption", "label"} & wanted:
@@ -56,7 +51,7 @@ def load(name, split, data_dir=None):
     return example_table.Examples(
         images=image_places.InMemory(columns["image"])
         if in_memory
-        else _records(builder, info),
+        else image_records(builder, info, "image"),
         captions=[caption.decode("utf-8", "replace") for caption in columns["caption"]]
         or [
             example_table.label_text(class_names[index] for index in labels)
@@ -69,14 +64,19 @@ def load(name, split, data_dir=None):
     )
 
 
-def _builder(name, data_dir):
+def open_split(name, split, data_dir):
+    """`(builder, its information on the split)`; arguments and errors as of `load`."""
     try:
         builder = tfds.builder(name, data_dir=data_dir or None)
     except (tfds.core.DatasetNotFoundError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ValueError(f"no TFDS data set {name!r}: {reason}") from error
     builder.download_and_prepare()
-    return builder
+    try:
+        return builder, builder.info.splits[split]
+    except (KeyError, ValueError):
+        known = ", ".join(builder.info.splits)
+        raise ValueError(f"{name} has no split {split!r}; it has {known}") from None
 
 
 def _read_columns(builder, split, wanted):
@@ -86,7 +86,7 @@ def _read_columns(builder, split, wanted):
         split=split,
         decoders=tfds.decode.PartialDecoding(dict.fromkeys(wanted, True), decoders),
         shuffle_files=False,
-        # File after file, the order of `_records`.
+        # File after file, the order of `image_records`.
         read_config=tfds.ReadConfig(interleave_cycle_length=1),
     )
     columns = collections.defaultdict(list)
@@ -97,18 +97,33 @@ def _read_columns(builder, split, wanted):
     return columns
 
 
-def _records(builder, info):
-    """The places of a split's images, in the order of `_read_columns`."""
+def image_records(builder, info, feature, choose=tf.identity):
+    """The places of a split's images, in the order of `_read_columns`.
+
+    Args:
+        builder: of the data set.
+        info: of the split, from `open_split`.
+        feature: name of the feature that holds the image.
+        choose: function from the feature as it is stored to the bytes of one image.
+
+    Returns:
+        `image_places.Records`.
+
+    Raises:
+        ValueError: if the data set is not kept as TFRecord files.
+    """
     if builder.info.file_format != tfds.core.FileFormat.TFRECORD:
         raise ValueError(
             f"{builder.info.full_name} is kept as {builder.info.file_format.value}, "
             "whose records cannot be read on demand; prepare it as tfrecord"
         )
-    decoders = {"image": tfds.decode.SkipDecoding()}
+    partial = tfds.decode.PartialDecoding({feature: True})
+    features = partial.extract_features(builder.info.features)
+    decoders = {feature: tfds.decode.SkipDecoding()}
 
     def extract(record):
-        features = builder.info.features
-        return features.deserialize_example(record, decoders=decoders)["image"]
+        stored = features.deserialize_example(record, decoders=decoders)
+        return choose(stored[feature])
 
     paths, rows = [], []
     for number, part in enumerate(info.file_instructions):

@@ -10,11 +10,12 @@ from absl import logging
 
 from basic_tf import files
 from basic_tf.data import batches, image_places, preprocessing
+from basic_tf.evaluation import progress
 
 _SEAL_BYTES = hashlib.sha256().digest_size
 
 
-def embed_images(model, examples, image_size, batch_size=256):
+def embed_images(model, examples, image_size, batch_size=256, title="images"):
     """Embeds all images in their order, each once.
 
     Args:
@@ -22,6 +23,7 @@ def embed_images(model, examples, image_size, batch_size=256):
         examples: `sources.Examples`.
         image_size: side in pixels of the images that the model takes.
         batch_size: images at a time.
+        title: what to call them where progress is shown.
 
     Returns:
         `[N, D]` float32 unit vectors.
@@ -30,7 +32,13 @@ def embed_images(model, examples, image_size, batch_size=256):
         model.encode_image, reduce_retracing=True, jit_compile=False, autograph=False
     )
     dataset = batches.evaluation_batches(examples, image_size, batch_size)
-    return np.concatenate([encode(images).numpy() for images in dataset])
+    shown, parts, done = progress.Progress(title, len(examples)), [], 0
+    for images in dataset:
+        parts.append(encode(images).numpy())
+        done += len(images)
+        shown.update(done)
+    shown.close()
+    return np.concatenate(parts)
 
 
 def cached_embeddings(directory, run, split, examples, batch_size=256):

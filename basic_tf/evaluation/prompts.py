@@ -1,11 +1,12 @@
 """Class names and templates to texts: the prompts of zero-shot classification."""
 
+import hashlib
 import json
 import pathlib
 
 import tensorflow as tf
 
-SLOT = "{}"
+SLOTS = ("{}", "{c}")  # the second as CLIP_benchmark writes it
 
 
 def load_templates(name):
@@ -24,7 +25,7 @@ def load_templates(name):
 
 
 def check_templates(templates):
-    """Refuses an empty list, and a template without exactly one slot `{}`.
+    """Refuses an empty list, and a template without exactly one slot, `{}` or `{c}`.
 
     Raises:
         ValueError: naming the template.
@@ -34,19 +35,30 @@ def check_templates(templates):
             "no template; at least one such as 'a picture of a {}' is needed"
         )
     for template in templates:
-        if template.count(SLOT) != 1:
-            raise ValueError(f"template {template!r} needs exactly one slot {SLOT}")
+        if sum(template.count(slot) for slot in SLOTS) != 1:
+            raise ValueError(
+                f"template {template!r} needs exactly one slot {' or '.join(SLOTS)}"
+            )
 
 
 def fill(template, class_names):
     """Inserts class names literally, braces and percent signs included.
 
     Args:
-        template: text with one slot `{}`.
+        template: text with one slot.
         class_names: strings `[C]`.
 
     Returns:
         String tensor `[C]`.
     """
-    before, after = template.split(SLOT)
+    (slot,) = (slot for slot in SLOTS if slot in template)
+    before, after = template.split(slot)
     return tf.strings.join([before, class_names, after])
+
+
+def fingerprint(texts):
+    """SHA-256 of a list of texts, as 64 hexadecimal digits: other texts, other digits.
+
+    Of their JSON, so that `["ab"]` and `["a", "b"]` differ.
+    """
+    return hashlib.sha256(json.dumps(list(texts)).encode()).hexdigest()

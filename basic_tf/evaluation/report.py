@@ -15,7 +15,7 @@ import numpy as np
 import basic_tf
 from basic_tf import files, memory
 from basic_tf.data import batches
-from basic_tf.evaluation import confusion, metrics, report_plots, tasks
+from basic_tf.evaluation import confusion, report_plots
 
 MATRIX_CLASSES = 40  # beyond, a confusion matrix is too large to read
 NUM_PAIRS = 15
@@ -41,6 +41,7 @@ class RunOutcome:
         results: `{name of the task: zero_shot.ZeroShotResult}`.
         rows: rows of its `metrics.jsonl`.
         training: content of its `train.json`.
+        descriptions: `{name of a task: what it is}`.
     """
 
     workdir: str
@@ -48,6 +49,7 @@ class RunOutcome:
     results: dict
     rows: list
     training: dict
+    descriptions: dict = dataclasses.field(default_factory=dict)
 
 
 def write(output_dir, outcome, compared=None):
@@ -101,7 +103,12 @@ def render(outcome, compared=None, output_dir=None):
         version=basic_tf.__version__,
         runs=[_run(*pair) for pair in zip(outcomes, _names(outcomes), strict=True)],
         splits=_splits(outcomes),
-        tasks=[_task(name, result, size) for name, result in outcome.results.items()],
+        other_metrics=_other_metrics(outcomes),
+        tasks=[
+            _task(name, result, size)
+            for name, result in outcome.results.items()
+            if result.ranking
+        ],
         matrix_classes=MATRIX_CLASSES,
         commands=_commands(outcomes, output_dir),
     )
@@ -169,23 +176,39 @@ def _phases(outcome, config):
 
 
 def _splits(outcomes):
-    """Rows of the table of accuracies: every task, with the metrics of each run."""
-    known = tasks.known_tasks()
-    names = dict.fromkeys(name for outcome in outcomes for name in outcome.results)
+    """Rows of the table of accuracies: tasks of one class an image, for each run."""
     splits = []
-    for name in names:
+    for name in _task_names(outcomes):
         results = [outcome.results.get(name) for outcome in outcomes]
         found = next(result.metrics for result in results if result)
+        if "top1" not in found:
+            continue
         splits.append(
             {
                 "name": name,
-                "description": known.get(name, {}).get("description", ""),
+                "description": outcomes[0].descriptions.get(name, ""),
                 "num_examples": found["num_examples"],
                 "num_classes": found["num_classes"],
                 "metrics": [result and result.metrics for result in results],
             }
         )
     return splits
+
+
+def _other_metrics(outcomes):
+    """Rows of the tasks whose main metric is not top-1: name, metric, of each run."""
+    rows = []
+    for name in _task_names(outcomes):
+        results = [outcome.results.get(name) for outcome in outcomes]
+        found = [result and result.metrics for result in results]
+        metric = next(metrics["metric"] for metrics in found if metrics)
+        if metric != "top1":
+            rows.append((name, metric.replace("_", " "), found))
+    return rows
+
+
+def _task_names(outcomes):
+    return dict.fromkeys(name for outcome in outcomes for name in outcome.results)
 
 
 def _task(name, result, image_size):
@@ -195,16 +218,13 @@ def _task(name, result, image_size):
     def image(index):
         return report_plots.image_uri(load(index))
 
-    ranked = metrics.rank_classes(result.similarities)
-    labels, predictions = np.asarray(result.labels), ranked[:, 0]
-    is_right = predictions == labels
+    predictions = result.ranking.predictions
+    is_right = predictions == np.asarray(result.labels)
     generator = np.random.default_rng(SEED)
     gallery = []
     for chosen, limit in ((is_right, NUM_RIGHT), (~is_right, NUM_WRONG)):
         indices = generator.permutation(np.flatnonzero(chosen))[:limit]
-        gallery += [
-            _prediction(result, ranked[i], i, image(i)) for i in sorted(indices)
-        ]
+        gallery += [_prediction(result, i, image(i)) for i in sorted(indices)]
     small = len(result.class_names) <= MATRIX_CLASSES
     return {
         "name": name,
@@ -217,19 +237,19 @@ def _task(name, result, image_size):
     }
 
 
-def _prediction(result, ranked, index, image):
-    """One card of the gallery. `ranked`: the classes, best first."""
-    label, scores = result.labels[index], result.similarities[index]
+def _prediction(result, index, image):
+    """One card of the gallery."""
+    label, ranking = int(result.labels[index]), result.ranking
+    pairs = zip(
+        ranking.top[index].tolist(), ranking.top_scores[index].tolist(), strict=True
+    )
     return {
         "image": image,
         "true_name": result.class_names[label],
-        "is_right": bool(ranked[0] == label),
-        "rank": int(np.flatnonzero(ranked == label)[0]) + 1,
-        "true_score": float(scores[label]),
-        "top": [
-            (result.class_names[c], float(scores[c]), bool(c == label))
-            for c in ranked[:5]
-        ],
+        "is_right": bool(ranking.ranks[index] == 0),
+        "rank": int(ranking.ranks[index]) + 1,
+        "true_score": float(ranking.scores[index]),
+        "top": [(result.class_names[c], score, c == label) for c, score in pairs],
     }
 
 

@@ -1,65 +1,184 @@
-"""What can be evaluated: tasks as data (`tasks.json`)."""
+"""What can be evaluated: the data of a task with its classes and texts."""
 
 import dataclasses
 import json
-import pathlib
 
 import numpy as np
 
-from basic_tf.data import checking, example_table, sources
-from basic_tf.evaluation import prompts
+from basic_tf.data import checking, example_table, sources, tfds_reading
+from basic_tf.evaluation import (
+    class_names,
+    readings,
+    task_data,
+    task_files,
+    task_metrics,
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A zero-shot classification task.
+    """A split to be evaluated zero-shot.
 
     Attributes:
-        name: its key in `tasks.json`.
+        name: its key in the task files.
         examples: `sources.Examples` of the split.
-        labels: `[N]` int, indices into `class_names`.
-        class_names: the C names to choose from: those that occur in the split.
-        templates: texts with one slot `{}`.
+        labels: `[N]` int, indices into `class_names`; None for a task of another kind.
+        class_names: the C names to choose from.
+        templates: texts with one slot.
+        metric: see `task_metrics`.
+        targets: `[N, C]` int, of a task with several labels; see
+            `task_metrics.multi_label`.
     """
 
     name: str
     examples: sources.Examples
-    labels: np.ndarray
+    labels: np.ndarray | None
     class_names: list
     templates: list
+    metric: str = "top1"
+    targets: np.ndarray | None = None
 
 
-def known_tasks():
-    """`{name: {"source", "templates", "description"}}` of all tasks."""
-    return json.loads(pathlib.Path(__file__).with_name("tasks.json").read_text())
-
-
-def check_name(name):
+def check_name(name, known=None):
     """Refuses an unknown task.
+
+    Args:
+        name: of the task.
+        known: `task_files.known_tasks()`, read when None.
 
     Raises:
         ValueError: naming the known ones.
     """
-    if name not in known_tasks():
-        raise ValueError(f"no task {name!r}; known: {', '.join(known_tasks())}")
+    known = known or task_files.known_tasks()
+    if name not in known:
+        raise ValueError(f"no task {name!r}; known: {', '.join(known)}")
 
 
-def load_task(name, data_dir=None):
+def load_task(name, data_dir=None, known=None, prompts=None):
     """Reads a task's split; images that cannot be decoded are left out.
 
+    Args:
+        name: of the task.
+        data_dir: folder of the data; TFDS's own when None.
+        known: `task_files.known_tasks()`, read when None.
+        prompts: `prompt_sets.PromptSets` that go before the task's own.
+
     Raises:
-        ValueError: for an unknown task, naming the known ones, and if more than
-            `example_table.MAX_BAD_FRACTION` of the images are broken.
+        ValueError: for an unknown task, naming the known ones; for data that are not
+            there, with what to download; if more than `example_table.MAX_BAD_FRACTION`
+            of the images are broken; and for class names that do not fit the labels.
     """
-    check_name(name)
-    task = known_tasks()[name]
-    examples = checking.check_images(sources.load(task["source"], data_dir))
+    known = known or task_files.known_tasks()
+    check_name(name, known)
+    task = known[name]
+    task_data.require(name, task, data_dir)
+    examples = checking.check_images(_read(task, data_dir))
     example_table.refuse_bad(task["source"], examples)
-    present, labels = np.unique(examples.labels, return_inverse=True)
-    return Task(
+    if not len(examples):
+        raise ValueError(f"{name}: no example to evaluate")
+    made = Task(
         name=name,
         examples=examples,
-        labels=labels,
-        class_names=[examples.label_names[index] for index in present],
-        templates=prompts.load_templates(task["templates"]),
+        labels=None,
+        class_names=[],
+        templates=templates(name, task, prompts),
+        metric=task["metric"],
     )
+    if task["metric"] == task_metrics.RETRIEVAL:
+        return made
+    if task["metric"] == task_metrics.MULTI_LABEL:
+        targets, names = readings.multi_label_targets(examples)
+        names = class_names.choose(name, task, names, prompts)
+        return dataclasses.replace(made, targets=targets, class_names=names)
+    labels, names = _classes(name, task, examples, prompts)
+    return dataclasses.replace(made, labels=labels, class_names=names)
+
+
+def load_examples(task, left_out, data_dir=None):
+    """The examples of a task that was evaluated before; no image is decoded.
+
+    Args:
+        task: its fields.
+        left_out: keys of the examples that could not be decoded.
+        data_dir: see `load_task`.
+    """
+    examples, left_out = _read(task, data_dir), set(left_out)
+    if not left_out:
+        return examples
+    return examples.select([key not in left_out for key in examples.keys])
+
+
+def templates(name, task, prompts=None):
+    """The templates of a task: imported ones, or its own.
+
+    Args:
+        name: of the task.
+        task: its fields.
+        prompts: `prompt_sets.PromptSets` or None.
+    """
+    imported = prompts.templates if prompts else {}
+    key = task.get("imported_templates", name)
+    return imported.get(key) or task_files.templates(task)
+
+
+def _read(task, data_dir):
+    source = task_data.resolve(task["source"], data_dir)
+    if "reading" in task:
+        _, name, split = source.split(":", 2)
+        reading = readings.READINGS[task["reading"]]
+        return tfds_reading.load(name, split, reading, str(task_data.folder(data_dir)))
+    examples = sources.load(source, str(task_data.folder(data_dir)))
+    if "rename" in task:
+        mapping = _read_mapping(task["rename"], data_dir)
+        unknown = [n for n in examples.label_names if n not in mapping]
+        if unknown:
+            raise ValueError(f"{task['rename']} does not name {', '.join(unknown[:5])}")
+        names = [mapping[name] for name in examples.label_names]
+        examples = dataclasses.replace(examples, label_names=names)
+    if "keep" in task:
+        examples = _keep(examples, _read_mapping(task["keep"], data_dir))
+    return examples
+
+
+def _read_mapping(path, data_dir):
+    path = task_data.folder(data_dir) / path
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path}, which comes with the data")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _keep(examples, kept):
+    """The examples of the classes in `kept`, which are numbered anew."""
+    indices = [i for i, name in enumerate(examples.label_names) if name in kept]
+    numbers = {index: number for number, index in enumerate(indices)}
+    chosen = examples.select([label in numbers for label in examples.labels])
+    labels = [numbers[label] for label in chosen.labels]
+    return dataclasses.replace(
+        chosen,
+        labels=labels,
+        label_sets=[[label] for label in labels],
+        label_names=[examples.label_names[index] for index in indices],
+    )
+
+
+def _classes(name, task, examples, prompts):
+    """`(labels [N], names)` of the classes to choose from."""
+    labels = np.array(examples.labels, np.int64)
+    if not len(labels) or labels.min() < 0:
+        count = int(np.sum(labels < 0)) if len(labels) else len(examples)
+        raise ValueError(f"{name}: {count} of {len(examples)} examples have no label")
+    label_names = examples.label_names
+    if task.get("wordnet"):
+        places = class_names.wordnet_places(label_names)
+        labels, label_names = places[labels], class_names.wordnet_ids()
+    names = class_names.choose(name, task, label_names, prompts)
+    if task.get("only_present"):
+        present, labels = np.unique(labels, return_inverse=True)
+        names = [names[index] for index in present]
+    expected = task.get("num_classes", len(names))
+    if len(names) != expected:
+        raise ValueError(
+            f"{name}: {len(names)} classes occur and there should be {expected}: "
+            "the data are not whole"
+        )
+    return labels, names

@@ -6,8 +6,10 @@ import numpy as np
 import tensorflow as tf
 
 from basic_tf.data import sources
-from basic_tf.evaluation import features, metrics, prompts
+from basic_tf.evaluation import features, metrics, prompts, task_metrics
 from basic_tf.models import dual_encoder
+
+MAX_TEXTS = 512  # that are encoded at a time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,16 +17,16 @@ class ZeroShotResult:
     """Outcome of a task.
 
     Attributes:
-        metrics: see `metrics.classification_metrics`.
-        similarities: `[N, C]` float32 cosines.
-        labels: `[N]` int.
+        metrics: see `task_metrics`.
+        ranking: `metrics.Ranking` of cosines; None for a task with several labels.
+        labels: `[N]` int, or None.
         class_names: C names.
         examples: `sources.Examples` that were classified.
     """
 
     metrics: dict
-    similarities: np.ndarray
-    labels: np.ndarray
+    ranking: metrics.Ranking | None
+    labels: np.ndarray | None
     class_names: list
     examples: sources.Examples
 
@@ -35,7 +37,7 @@ def classifier(encode_text, class_names, templates):
     Args:
         encode_text: string tensor `[C]` -> `[C, D]` unit vectors.
         class_names: C names, a list or a string tensor.
-        templates: texts with one slot `{}`.
+        templates: texts with one slot.
 
     Returns:
         Tensor `[C, D]`, float32 unit vectors.
@@ -47,10 +49,11 @@ def classifier(encode_text, class_names, templates):
     class_names = tf.convert_to_tensor(class_names, tf.string)
     if class_names.shape[0] == 0:
         raise ValueError("no class name to choose from")
-    embeddings = [
-        encode_text(prompts.fill(template, class_names)) for template in templates
-    ]
-    return dual_encoder.normalize(tf.reduce_mean(tf.stack(embeddings), axis=0))
+    # One after another: of 80 templates of 10,000 classes all would take gigabytes.
+    total = encode_text(prompts.fill(templates[0], class_names))
+    for template in templates[1:]:
+        total += encode_text(prompts.fill(template, class_names))
+    return dual_encoder.normalize(total / len(templates))
 
 
 def evaluate(run, task, batch_size=256):
@@ -58,25 +61,56 @@ def evaluate(run, task, batch_size=256):
 
     Args:
         run: `loaded_run.LoadedRun`; only its model, tokenizer and image size are used.
-        task: `tasks.Task`.
+        task: `tasks.Task` of classification.
         batch_size: images at a time; the result does not depend on it.
 
     Returns:
         `ZeroShotResult`.
+
+    Raises:
+        ValueError: as the metric of the task.
     """
+    weights = classifier(text_encoder(run), task.class_names, task.templates).numpy()
+    embeddings = features.embed_images(
+        run.model, task.examples, run.image_size, batch_size, task.name
+    )
+    return classify(task, embeddings, weights)
+
+
+def text_encoder(run):
+    """A function from texts, string `[C]`, to unit vectors `[C, D]`, some at a time."""
+    encode = tf.function(
+        run.model.encode_text, reduce_retracing=True, jit_compile=False, autograph=False
+    )
 
     def encode_text(texts):
-        return run.model.encode_text(run.tokenizer(texts))
+        starts = range(0, len(texts), MAX_TEXTS)
+        parts = [encode(run.tokenizer(texts[s : s + MAX_TEXTS])) for s in starts]
+        return tf.concat(parts, axis=0)
 
-    weights = classifier(encode_text, task.class_names, task.templates).numpy()
-    embeddings = features.embed_images(
-        run.model, task.examples, run.image_size, batch_size
+    return encode_text
+
+
+def classify(task, embeddings, weights):
+    """The result of a task from the embeddings of its images.
+
+    Args:
+        task: `tasks.Task` of classification.
+        embeddings: `[N, D]` float32 unit vectors.
+        weights: `[C, D]`, from `classifier`.
+
+    Returns:
+        `ZeroShotResult`; cosines are computed for some images at a time, so that
+        memory does not grow with N times C.
+
+    Raises:
+        ValueError: as `task_metrics.single_label` and `task_metrics.multi_label`.
+    """
+    if task.metric == task_metrics.MULTI_LABEL:
+        found = task_metrics.multi_label(task.targets, embeddings @ weights.T)
+        return ZeroShotResult(found, None, None, task.class_names, task.examples)
+    ranking = metrics.rank(
+        task.labels, lambda rows: embeddings[rows] @ weights.T, len(weights)
     )
-    similarities = embeddings @ weights.T
-    return ZeroShotResult(
-        metrics.classification_metrics(task.labels, similarities),
-        similarities,
-        task.labels,
-        task.class_names,
-        task.examples,
-    )
+    found = task_metrics.single_label(task.metric, task.labels, ranking)
+    return ZeroShotResult(found, ranking, task.labels, task.class_names, task.examples)

@@ -8,7 +8,6 @@ from matplotlib import figure
 from basic_tf.evaluation import (
     confusion,
     features,
-    metrics,
     prompts,
     report_plots,
     zero_shot,
@@ -62,12 +61,11 @@ def compare(run, task, choices):
         sets[name_set] = rename(name_set, names, task.class_names)
     embeddings = features.embed_images(run.model, task.examples, run.image_size)
 
-    def encode_text(texts):
-        return run.model.encode_text(run.tokenizer(texts))
+    encode_text = zero_shot.text_encoder(run)
 
     def classify(names, chosen):
         weights = zero_shot.classifier(encode_text, names, chosen).numpy()
-        predictions = metrics.rank_classes(embeddings @ weights.T)[:, 0]
+        predictions = np.argmax(embeddings @ weights.T, axis=1)
         return predictions, float(np.mean(predictions == task.labels))
 
     outcomes = []

@@ -7,20 +7,27 @@ import tensorflow as tf
 from ml_collections import ConfigDict
 
 from basic_tf.data import sources
-from basic_tf.evaluation import metrics, report, zero_shot
+from basic_tf.evaluation import metrics, report, task_metrics, zero_shot
 
 
-def make_result(class_names, num_examples=60, noise=0.5, size=8, seed=0):
-    """A classifier that is right about some examples; all of them without noise."""
+def make_scores(num_classes, num_examples=60, noise=0.5, seed=0):
+    """`(labels, scores)` of a classifier that is right about some examples."""
     generator = np.random.default_rng(seed)
-    num_classes = len(class_names)
     labels = generator.integers(num_classes, size=num_examples)
     scores = 0.3 * np.eye(num_classes)[labels]
     scores += noise * generator.uniform(-1, 1, scores.shape)
+    return labels, np.float32(scores)
+
+
+def make_result(class_names, num_examples=60, noise=0.5, size=8, seed=0, metric="top1"):
+    """The result of `make_scores`; all examples are right without noise."""
+    labels, scores = make_scores(len(class_names), num_examples, noise, seed)
+    ranking = metrics.rank(labels, scores.__getitem__, len(class_names))
+    generator = np.random.default_rng(seed)
     pixels = generator.integers(0, 256, (num_examples, size, size, 3), np.uint8)
     return zero_shot.ZeroShotResult(
-        metrics=metrics.classification_metrics(labels, scores),
-        similarities=np.float32(scores),
+        metrics=task_metrics.single_label(metric, labels, ranking),
+        ranking=ranking,
         labels=labels,
         class_names=class_names,
         examples=sources.Examples(

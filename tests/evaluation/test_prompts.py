@@ -1,3 +1,4 @@
+import hashlib
 import json
 import pathlib
 
@@ -6,15 +7,18 @@ import pytest
 from basic_tf.evaluation import prompts
 
 
-@pytest.mark.parametrize("name", ["a, b", "{x}", "100%", "naïve 猫", "{}"])
-def test_a_class_name_is_inserted_literally(name):
-    (prompt,) = prompts.fill("a {} icon", [name]).numpy()
-    assert prompt.decode() == "a " + name + " icon"
+@pytest.mark.parametrize("slot", prompts.SLOTS)
+@pytest.mark.parametrize("name", ["a, b", "{x}", "100%", "naïve 猫", "{}", "{c}", ""])
+def test_a_class_name_is_inserted_literally(name, slot):
+    (prompt,) = prompts.fill("a " + slot + " icon, 5 % {x}", [name]).numpy()
+    assert prompt.decode() == "a " + name + " icon, 5 % {x}"
 
 
-@pytest.mark.parametrize("template", ["no slot", "{} and {}", ""])
+@pytest.mark.parametrize(
+    "template", ["no slot", "{} and {}", "", "{c} and {c}", "{c} and {}", "{ } {d}"]
+)
 def test_a_template_needs_exactly_one_slot(template):
-    with pytest.raises(ValueError, match="needs exactly one slot"):
+    with pytest.raises(ValueError, match=r"needs exactly one slot \{\} or \{c\}"):
         prompts.check_templates(["a {}", template])
 
 
@@ -29,3 +33,10 @@ def test_every_set_can_be_loaded_and_an_unknown_one_is_refused():
         assert prompts.load_templates(name) == templates
     with pytest.raises(ValueError, match="known: characters, icons"):
         prompts.load_templates("letters")
+
+
+def test_the_fingerprint_is_the_hash_of_the_texts_as_json():
+    expected = hashlib.sha256(b'["a {}", "caf\\u00e9"]').hexdigest()
+    assert prompts.fingerprint(["a {}", "café"]) == expected
+    lists = [[], ["ab"], ["a", "b"], ["b", "a"], ["a,b"], ["a", "b", ""]]
+    assert len({prompts.fingerprint(texts) for texts in lists}) == len(lists)

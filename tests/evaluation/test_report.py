@@ -1,6 +1,7 @@
 """Reports of made-up outcomes, read back with the parsers of the standard library."""
 
 import base64
+import dataclasses
 import html.parser
 import io
 import json
@@ -13,7 +14,12 @@ import tensorflow as tf
 from PIL import Image
 
 from basic_tf.evaluation import report
-from tests.evaluation.made_up_outcomes import make_outcome, make_result, names
+from tests.evaluation.made_up_outcomes import (
+    make_outcome,
+    make_result,
+    make_scores,
+    names,
+)
 
 AWKWARD_NAMES = [
     "<script>alert(1)</script>",
@@ -81,6 +87,10 @@ def test_the_numbers_are_those_of_the_outcome(outcome, tmp_path):
         "mean_per_class_recall",
         "num_examples",
         "num_classes",
+        "intervals",
+        "metric",
+        "value",
+        "interval",
     }
     assert written["train"] == {
         "seconds": 123.0,
@@ -157,7 +167,8 @@ def test_many_classes_and_no_wrong_prediction_says_so():
 
 def test_the_gallery_shows_right_and_wrong_predictions_with_their_scores(outcome):
     result = outcome.results["icons"]
-    ranked = np.argsort(-result.similarities, axis=1)
+    _, scores = make_scores(len(result.class_names), 300, seed=2)
+    ranked = np.argsort(-scores, axis=1)
     is_right = ranked[:, 0] == result.labels
     gallery = report._task("icons", result, 8)["gallery"]
     assert [card["is_right"] for card in gallery] == [True] * 6 + [False] * 10
@@ -172,14 +183,13 @@ def test_the_gallery_shows_right_and_wrong_predictions_with_their_scores(outcome
         assert card["top"] == [
             (
                 result.class_names[c],
-                result.similarities[index, c],
+                scores[index, c],
                 c == result.labels[index],
             )
             for c in ranked[index, :5]
         ]
         assert card["rank"] == 1 + np.sum(
-            result.similarities[index]
-            > result.similarities[index, result.labels[index]]
+            scores[index] > scores[index, result.labels[index]]
         )
 
 
@@ -203,7 +213,7 @@ def test_large_images_are_shown_smaller(outcome):
 
 def test_confused_pairs_have_an_image_of_their_kind(outcome):
     result = outcome.results["icons"]
-    predictions = np.argmax(result.similarities, axis=1)
+    predictions = result.ranking.predictions
     pairs = report._task("icons", result, 8)["pairs"]
     assert len(pairs) == report.NUM_PAIRS
     for true, predicted, count, share, image in pairs:
@@ -222,6 +232,20 @@ def test_the_table_shows_both_runs_and_their_difference(outcome, compared):
     difference = f"{100 * (ours - theirs):+.1f}"
     assert difference.replace("-", "\N{MINUS SIGN}") in texts
     assert "\N{EN DASH}" in texts  # the compared run has no task "icons"
+
+
+def test_another_main_metric_has_a_row_with_its_interval(outcome):
+    result = make_result(names(2), 40, metric="area_under_roc")
+    voc = dataclasses.replace(
+        result,
+        metrics={"metric": "eleven_point_map", "value": 0.5, "interval": [0.25, 0.75]},
+        ranking=None,
+    )
+    outcome = make_outcome(outcome.results | {"pcam": result, "voc2007": voc})
+    texts = Page(report.render(outcome)).texts
+    low, high = (f"{100 * end:.1f}%" for end in result.metrics["interval"])
+    assert f"{low} to {high}" in texts
+    assert "25.0% to 75.0%" in texts and "eleven point map" in texts
 
 
 def test_runs_in_folders_of_the_same_name_are_told_apart(outcome):
