@@ -75,8 +75,9 @@ def main(arguments):
 
 def _gray_batches(examples):
     """The images in order, `[b, 32, 32]` float32."""
-    for batch in batches.evaluation_batches(examples, ssim.IMAGE_SIZE, BATCH):
-        yield ssim.to_gray(batch)
+    dataset = batches.evaluation_batches(examples, ssim.IMAGE_SIZE, BATCH)
+    for images, mask in dataset.as_numpy_iterator():
+        yield ssim.to_gray(images[mask])
 
 
 def _write(dropped, shown, held, count):

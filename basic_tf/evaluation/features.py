@@ -13,13 +13,12 @@ def embed_images(model, examples, image_size, batch_size=256):
         model: `DualEncoder`; its statistics stay as they are.
         examples: `sources.Examples`.
         image_size: side in pixels of the images that the model takes.
-        batch_size: images at a time.
+        batch_size: images at a time, at most.
 
     Returns:
         `[N, D]` float32 unit vectors.
     """
-    encode = tf.function(
-        model.encode_image, reduce_retracing=True, jit_compile=False, autograph=False
-    )
+    encode = tf.function(model.encode_image, jit_compile=False, autograph=False)
     dataset = batches.evaluation_batches(examples, image_size, batch_size)
-    return np.concatenate([encode(images).numpy() for images in dataset])
+    rows = [tf.boolean_mask(encode(images), mask) for images, mask in dataset]
+    return np.concatenate(rows)
