@@ -21,9 +21,8 @@ import numpy as np
 import tensorflow as tf
 from absl import flags
 
-from basic_tf import files
+from basic_tf import data_uris, files
 from basic_tf.data import batches, checking, example_table, sources
-from basic_tf.evaluation import report_plots
 from experiments import command_line
 
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "Where TFDS keeps its data sets.")
@@ -123,16 +122,12 @@ def _summary(found):
 def _pairs(examples):
     """Random examples as the sheet shows them, always the same ones of a source."""
     load = batches.image_loader(examples, SHEET_SIZE)
-    ends = np.cumsum(
-        np.ones(len(examples), int)
-        if examples.caption_counts is None
-        else examples.caption_counts
-    )
+    ends = np.cumsum(examples.caption_counts)
     chosen = np.random.default_rng(0).permutation(len(examples))[:NUM_PAIRS]
     for index in chosen:
         labels = examples.label_sets[index] if examples.label_sets else []
         yield {
-            "image": report_plots.image_uri(load(tf.constant(index))),
+            "image": data_uris.of_pixels(load(tf.constant(index))),
             "texts": examples.captions[ends[index - 1] if index else 0 : ends[index]],
             "labels": [examples.label_names[label] for label in labels],
             "key": examples.keys[index],

@@ -145,8 +145,6 @@ def caption_chooser(examples, seed):
     Returns:
         A function to indices into `examples.captions`, int64 `[B]`.
     """
-    if examples.caption_counts is None:
-        return lambda step, indices: indices
     counts = tf.constant(examples.caption_counts, tf.int64)
     starts = tf.cumsum(counts, exclusive=True)
 

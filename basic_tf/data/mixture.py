@@ -55,13 +55,6 @@ def mix(parts, weights):
         labels += [new[i] if i >= 0 else -1 for i in part.labels or unlabelled]
         old_sets = part.label_sets or [[]] * len(part)
         label_sets += [[new[i] for i in old] for old in old_sets]
-    counts = [
-        np.ones(len(part), np.int64)
-        if part.caption_counts is None
-        else part.caption_counts
-        for part in parts
-    ]
-    counts = np.concatenate(counts)
     total = sum(weights)
     return sources.Examples(
         images=image_places.Several([part.images for part in parts]),
@@ -70,7 +63,7 @@ def mix(parts, weights):
         label_sets=label_sets if label_names else [],
         label_names=label_names,
         keys=_chain(part.keys or [""] * len(part) for part in parts),
-        caption_counts=None if (counts == 1).all() else counts,
+        caption_counts=np.concatenate([part.caption_counts for part in parts]),
         origins=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
         weights=tuple(weight / total for weight in weights),
         bad=tuple(_chain(part.bad for part in parts)),

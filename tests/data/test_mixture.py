@@ -24,7 +24,7 @@ def test_labelled_images_join_as_texts(source):
     assert examples.label_sets == [[], [], [0], [0], [1]]
     assert examples.label_names == ["cat", "dog"]
     assert examples.groups() == [(2, 0.75), (3, 0.25)]
-    assert examples.caption_counts is None
+    assert examples.caption_counts.tolist() == [1] * 5
     assert [bad.reason for bad in examples.bad] == ["example without a caption"]
     green = [picture("green") + bytes([number]) for number in range(3)]
     assert image_bytes(examples) == [picture("red"), b"?", *green]
