@@ -1,11 +1,12 @@
 """Says what a source of training data holds, and draws a sheet of random pairs.
 
-All images are decoded. A source is what `data.train` of an experiment may be; see
-`basic_tf/data/sources.py`.
+All images are decoded. A source, or a mixture of them, is what `data.train` of an
+experiment may be; see `basic_tf/data/sources.py`.
 
 Examples:
   python -m tools.inspect_data csv:pairs.csv --output pairs.html
   python -m tools.inspect_data "webdataset:shards/{00000..00099}.tar" --json
+  python -m tools.inspect_data "3*csv:pairs.csv + 1*folder:photos"
 """
 
 import collections
@@ -22,7 +23,7 @@ import tensorflow as tf
 from absl import flags
 
 from basic_tf import data_uris, files
-from basic_tf.data import batches, checking, example_table, sources
+from basic_tf.data import batches, checking, example_table, mixture
 from experiments import command_line
 
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "Where TFDS keeps its data sets.")
@@ -66,9 +67,9 @@ def inspect(source, data_dir=None):
         of numbers.
 
     Raises:
-        ValueError: as `sources.load`, and if no image can be decoded.
+        ValueError: as `mixture.load`, and if no image can be decoded.
     """
-    examples = sources.load(source, data_dir)
+    examples = mixture.load(source, data_dir)
     sizes = checking.image_sizes(examples)
     usable = sizes.all(axis=1)
     examples, sizes = checking.drop(examples, usable), sizes[usable]

@@ -5,17 +5,21 @@ A labelled set joins a contrastive mixture as texts made of its labels (BASIC se
 """
 
 import itertools
+import re
 
 import numpy as np
 
 from basic_tf.data import image_places, sources
+
+_WEIGHT = r"[\d.]+\*"
 
 
 def load(source, data_dir=None):
     """Reads a source, or several.
 
     Args:
-        source: one, as `sources.load` takes it, or `[(source, weight)]`.
+        source: one, as `sources.load` takes it; several as `[(source, weight)]` or, in
+            a line, as `"3*csv:pairs.csv + 1*folder:photos"`.
         data_dir: as there.
 
     Returns:
@@ -26,7 +30,11 @@ def load(source, data_dir=None):
         ValueError: as `sources.load`, and for a weight that is not more than 0.
     """
     if isinstance(source, str):
-        return sources.load(source, data_dir)
+        if not re.match(_WEIGHT, source):
+            return sources.load(source, data_dir)
+        parts = re.split(rf" \+ (?={_WEIGHT})", source)
+        pairs = (part.split("*", 1) for part in parts)
+        source = [(name, float(weight)) for weight, name in pairs]
     for name, weight in source:
         if not weight > 0:
             raise ValueError(

@@ -61,6 +61,19 @@ def test_a_single_source_is_itself(source):
     assert examples.groups() == [(3, 1.0)]
 
 
+def test_a_mixture_may_be_a_line(tmp_path):
+    (tmp_path / "a + b.csv").write_text("image,caption\na.png,1\n")
+    table = f"csv:{tmp_path}/a + b.csv"
+    for line, weights in (
+        (f"3*{table} + 1*{table}", (0.75, 0.25)),
+        (f".5*{table}", (1.0,)),
+    ):
+        examples = mixture.load(line)
+        assert examples.captions == ["1"] * len(weights)
+        assert examples.weights == weights
+    assert mixture.load(table).groups() == [(1, 1.0)]
+
+
 @pytest.mark.parametrize("weight", [0, -1, float("nan")])
 def test_a_weight_must_be_more_than_0(weight):
     with pytest.raises(ValueError, match=r"the weight of folder:x is .* more than 0"):

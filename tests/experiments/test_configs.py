@@ -4,7 +4,7 @@ import pytest
 
 from basic_tf.models import zoo
 from basic_tf.training import phase_optimizer
-from experiments.configs import basic, csv, glyphs
+from experiments.configs import basic, glyphs, pairs
 
 # BASIC Table 6: batch size, steps, warm-up, learning rates, schedule, weight decay.
 TABLE_6 = {
@@ -44,8 +44,13 @@ def test_an_unknown_argument_is_refused(argument):
         basic.get_config(argument)
 
 
+def test_pairs_without_a_source_are_refused():
+    with pytest.raises(ValueError, match=r"name the data: .*pairs\.py:csv:FILE"):
+        pairs.get_config()
+
+
 def test_all_configurations_have_the_same_fields():
     fields = set(glyphs.get_config().phases.joint)
-    assert set(csv.get_config("pairs.csv").phases.joint) == fields
+    assert set(pairs.get_config("csv:pairs.csv").phases.joint) == fields
     for phase in ("text", "joint"):
         assert set(basic.get_config().phases[phase]) == fields
