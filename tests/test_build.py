@@ -58,6 +58,7 @@ KNOWS = {
     "models": {"models"},
     "losses": set(),
     "streaming_loss": {"losses"},
+    "data_uris": set(),
     "memory": set(),
     "replicas": set(),
     "slices": set(),
@@ -71,6 +72,7 @@ KNOWS = {
     },
     "export": {"export", "models", "data", "evaluation"},
 }
+SHARED = {"__init__", "memory", "files", "data_uris", "replicas", "slices"}
 
 
 @pytest.mark.parametrize(
@@ -84,5 +86,5 @@ def test_knowledge_points_one_way(path):
     for file in imported_files(path):
         parts = pathlib.Path(file).with_suffix("").parts
         assert parts[0] == "basic_tf", f"{path} knows {file}"
-        known = KNOWS[part] | {"__init__", "memory", "files", "replicas", "slices"}
+        known = KNOWS[part] | SHARED
         assert parts[1] in known, f"{part} may not know {file}"

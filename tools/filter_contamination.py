@@ -46,7 +46,7 @@ def main(arguments):
     for source in _EVALUATION.value:
         examples = sources.load(source, _DATA_DIR.value)
         images += list(_gray_batches(examples))
-        keys += [f"{source}#{row}" for row in range(len(examples))]
+        keys += [(source, key) for key in examples.keys]
     held = contamination.EvaluationImages(
         np.concatenate(images), _THRESHOLD.value, _EXHAUSTIVE.value
     )
@@ -54,15 +54,17 @@ def main(arguments):
     dropped, shown, done = [], [], 0
     for batch in _gray_batches(training):
         for match in held.find(batch):
+            source, key = keys[match.evaluation_image]
             row = {
-                "key": f"{_TRAINING.value}#{done + match.image}",
-                "match": keys[match.evaluation_image],
+                "key": training.keys[done + match.image],
+                "source": source,
+                "match": key,
                 "score": match.score,
             }
             dropped.append(row)
             if len(shown) < _SHOWN.value:
                 pair = batch[match.image], held.images[match.evaluation_image]
-                caption = f"{row['key']} | {row['match']}: {match.score:.3f}"
+                caption = f"{row['key']} | {source} {key}: {match.score:.3f}"
                 shown.append((*pair, caption))
         done += len(batch)
         print(
@@ -75,8 +77,9 @@ def main(arguments):
 
 def _gray_batches(examples):
     """The images in order, `[b, 32, 32]` float32."""
-    for batch in batches.evaluation_batches(examples, ssim.IMAGE_SIZE, BATCH):
-        yield ssim.to_gray(batch)
+    dataset = batches.evaluation_batches(examples, ssim.IMAGE_SIZE, BATCH)
+    for images, mask in dataset.as_numpy_iterator():
+        yield ssim.to_gray(images[mask])
 
 
 def _write(dropped, shown, held, count):

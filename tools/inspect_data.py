@@ -1,11 +1,12 @@
 """Says what a source of training data holds, and draws a sheet of random pairs.
 
-All images are decoded. A source is what `data.train` of an experiment may be; see
-`basic_tf/data/sources.py`.
+All images are decoded. A source, or a mixture of them, is what `data.train` of an
+experiment may be; see `basic_tf/data/sources.py`.
 
 Examples:
   python -m tools.inspect_data csv:pairs.csv --output pairs.html
   python -m tools.inspect_data "webdataset:shards/{00000..00099}.tar" --json
+  python -m tools.inspect_data "3*csv:pairs.csv + 1*folder:photos"
 """
 
 import collections
@@ -21,9 +22,8 @@ import numpy as np
 import tensorflow as tf
 from absl import flags
 
-from basic_tf import files
-from basic_tf.data import batches, checking, example_table, sources
-from basic_tf.evaluation import report_plots
+from basic_tf import data_uris, files
+from basic_tf.data import batches, checking, example_table, mixture
 from experiments import command_line
 
 _DATA_DIR = flags.DEFINE_string("data_dir", None, "Where TFDS keeps its data sets.")
@@ -67,9 +67,9 @@ def inspect(source, data_dir=None):
         of numbers.
 
     Raises:
-        ValueError: as `sources.load`, and if no image can be decoded.
+        ValueError: as `mixture.load`, and if no image can be decoded.
     """
-    examples = sources.load(source, data_dir)
+    examples = mixture.load(source, data_dir)
     sizes = checking.image_sizes(examples)
     usable = sizes.all(axis=1)
     examples, sizes = checking.drop(examples, usable), sizes[usable]
@@ -123,16 +123,12 @@ def _summary(found):
 def _pairs(examples):
     """Random examples as the sheet shows them, always the same ones of a source."""
     load = batches.image_loader(examples, SHEET_SIZE)
-    ends = np.cumsum(
-        np.ones(len(examples), int)
-        if examples.caption_counts is None
-        else examples.caption_counts
-    )
+    ends = np.cumsum(examples.caption_counts)
     chosen = np.random.default_rng(0).permutation(len(examples))[:NUM_PAIRS]
     for index in chosen:
         labels = examples.label_sets[index] if examples.label_sets else []
         yield {
-            "image": report_plots.image_uri(load(tf.constant(index))),
+            "image": data_uris.of_pixels(load(tf.constant(index))),
             "texts": examples.captions[ends[index - 1] if index else 0 : ends[index]],
             "labels": [examples.label_names[label] for label in labels],
             "key": examples.keys[index],

@@ -16,7 +16,7 @@ import numpy as np
 from absl import flags
 
 from basic_tf import files
-from basic_tf.data import sources, tokenizer
+from basic_tf.data import mixture, tokenizer
 from experiments import command_line
 
 _SOURCE = flags.DEFINE_string("source", None, "Where the captions are.")
@@ -46,7 +46,7 @@ def main(arguments):
     output = pathlib.Path(_OUTPUT.value)
     if output.exists():
         raise ValueError(f"{output} is there already; name another file")
-    captions = draw(sources.load(_SOURCE.value, _DATA_DIR.value).captions)
+    captions = draw(mixture.load(_SOURCE.value, _DATA_DIR.value).captions)
     try:
         model = tokenizer.train(
             captions, _SIZE.value, _KIND.value, _NORMALIZATION.value, _BYTES.value,

@@ -145,8 +145,6 @@ def caption_chooser(examples, seed):
     Returns:
         A function to indices into `examples.captions`, int64 `[B]`.
     """
-    if examples.caption_counts is None:
-        return lambda step, indices: indices
     counts = tf.constant(examples.caption_counts, tf.int64)
     starts = tf.cumsum(counts, exclusive=True)
 
@@ -248,11 +246,31 @@ def training_images(examples, image_size, indices_by_step, seed, augmentation=No
 
 
 def evaluation_batches(examples, image_size, batch_size):
-    """All images once, in order; the last batch may be smaller. `[b, S, S, 3]`."""
+    """All images once, in order, in batches of one shape: a model compiles once.
+
+    Args:
+        examples: `sources.Examples`.
+        image_size: side S of the images in pixels.
+        batch_size: images at a time, at most: fewer where that evens the batches out.
+
+    Returns:
+        `tf.data.Dataset` of `(images, mask)`: `[B, S, S, 3]` float32 in [0, 1], and
+        `[B]` bool, false for what fills up the last batch.
+    """
+    num_batches = math.ceil(len(examples) / batch_size)
+    batch_size = math.ceil(len(examples) / num_batches)
+
+    def fill_up(images):
+        count = tf.shape(images)[0]
+        images = tf.pad(images, [[0, batch_size - count], [0, 0], [0, 0], [0, 0]])
+        images = tf.ensure_shape(images, [batch_size, image_size, image_size, 3])
+        return images, tf.range(batch_size) < count
+
     return (
         tf.data.Dataset.range(len(examples))
         .map(image_loader(examples, image_size), num_parallel_calls=tf.data.AUTOTUNE)
         .batch(batch_size)
+        .map(fill_up)
         .prefetch(2)
     )
 

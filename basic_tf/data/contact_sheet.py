@@ -1,11 +1,8 @@
 """A page that shows pairs of images side by side."""
 
-import base64
-import io
-
 import jinja2
-import numpy as np
-from PIL import Image
+
+from basic_tf import data_uris
 
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{{ title }}</title>
@@ -17,8 +14,8 @@ img { width: 6.5rem; image-rendering: pixelated }
 </style>
 <h1>{{ title }}</h1><p>{{ summary }}</p>
 {% for left, right, caption in pairs %}
-<figure><img alt="left" src="data:image/png;base64,{{ left }}">
-<img alt="right" src="data:image/png;base64,{{ right }}">
+<figure><img alt="left" src="{{ left }}">
+<img alt="right" src="{{ right }}">
 <figcaption>{{ caption }}</figcaption></figure>{% endfor %}</html>
 """
 
@@ -32,11 +29,5 @@ def render(title, summary, pairs):
         pairs: list of `(left, right, caption)`; images are `[S, S]` in [0, 1].
     """
     page = jinja2.Environment(autoescape=True).from_string(_PAGE)
-    rows = [(_png(left), _png(right), caption) for left, right, caption in pairs]
+    rows = [(*map(data_uris.of_pixels, images), caption) for *images, caption in pairs]
     return page.render(title=title, summary=summary, pairs=rows)
-
-
-def _png(image):
-    file = io.BytesIO()
-    Image.fromarray(np.uint8(np.round(np.asarray(image) * 255))).save(file, "PNG")
-    return base64.b64encode(file.getvalue()).decode()

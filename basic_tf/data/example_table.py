@@ -35,13 +35,14 @@ class Examples:
     Attributes:
         images: N encoded images, one of the `image_places`; a list of bytes becomes
             `InMemory`.
-        captions: N strings; where `caption_counts` is given, those of the first
-            example, then those of the second, and so on.
+        captions: strings, those of the first example, then those of the second, and so
+            on.
         labels: N class indices into `label_names`, -1 for none, or empty.
         label_sets: N lists of class indices (an image may carry several), or empty.
         label_names: names of the classes, in the order of their indices.
         keys: N strings that name the examples, or empty.
-        caption_counts: `[N]` int, how many captions each example has; None for one.
+        caption_counts: `[N]` int, how many captions each example has; one each where
+            None is given.
         origins: `[N]` int, ascending: which source of a mixture each comes from; None
             where there is one source.
         weights: share of each source in a batch, where there are several.
@@ -65,6 +66,8 @@ class Examples:
     def __post_init__(self):
         if type(self.images) is list:
             object.__setattr__(self, "images", image_places.InMemory(self.images))
+        if self.caption_counts is None:
+            object.__setattr__(self, "caption_counts", np.ones(len(self), np.int64))
 
     def __len__(self):
         return len(self.images)
@@ -85,7 +88,9 @@ class Examples:
         return dataclasses.replace(
             self,
             images=self.images.select(keep),
-            captions=list(itertools.compress(self.captions, self._of_captions(keep))),
+            captions=list(
+                itertools.compress(self.captions, np.repeat(keep, self.caption_counts))
+            ),
             **lists,
             **arrays,
         )
@@ -95,8 +100,6 @@ class Examples:
 
         An example that is left without any goes, too.
         """
-        if self.caption_counts is None:
-            return self.select(keep)
         keep = np.asarray(keep, bool)
         rows = np.repeat(np.arange(len(self)), self.caption_counts)
         counts = np.bincount(rows, keep, len(self)).astype(np.int64)
@@ -119,10 +122,6 @@ class Examples:
         sizes = np.bincount(self.origins, minlength=len(self.weights)).tolist()
         pairs = zip(sizes, self.weights, strict=True)
         return [(size, weight) for size, weight in pairs if size]
-
-    def _of_captions(self, keep):
-        counts = self.caption_counts
-        return keep if counts is None else np.repeat(keep, counts)
 
 
 class Collector:
@@ -166,7 +165,6 @@ class Collector:
         if not self.places:
             found = f": {describe(self.bad)}" if self.bad else ""
             raise ValueError(f"{source} holds no usable example{found}")
-        counts = np.array([len(texts) for texts in self.texts])
         names = sorted({name for labels in self.labels for name in labels})
         of_name = {name: index for index, name in enumerate(names)}
         sets = [[of_name[name] for name in labels] for labels in self.labels]
@@ -177,9 +175,30 @@ class Collector:
             label_sets=sets if names else [],
             label_names=names,
             keys=self.keys,
-            caption_counts=None if (counts == 1).all() else counts,
+            caption_counts=np.array([len(texts) for texts in self.texts]),
             bad=tuple(self.bad),
         )
+
+
+def read_files(source, paths, read_file, make_images):
+    """Examples that files hold.
+
+    Args:
+        source: what an error calls the source.
+        paths: of the files.
+        read_file: called with a `Collector`, the number of a file and its path; adds
+            examples whose place is a row of numbers.
+        make_images: function from `paths` and all rows, int64, to the images.
+
+    Returns:
+        `Examples`, in the order of the files.
+    """
+    found = Collector()
+    for number, path in enumerate(paths):
+        read_file(found, number, path)
+    return found.finish(
+        source, lambda rows: make_images(paths, np.array(rows, np.int64))
+    )
 
 
 def label_text(names):

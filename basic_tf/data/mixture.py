@@ -5,17 +5,21 @@ A labelled set joins a contrastive mixture as texts made of its labels (BASIC se
 """
 
 import itertools
+import re
 
 import numpy as np
 
 from basic_tf.data import image_places, sources
+
+_WEIGHT = r"[\d.]+\*"
 
 
 def load(source, data_dir=None):
     """Reads a source, or several.
 
     Args:
-        source: one, as `sources.load` takes it, or `[(source, weight)]`.
+        source: one, as `sources.load` takes it; several as `[(source, weight)]` or, in
+            a line, as `"3*csv:pairs.csv + 1*folder:photos"`.
         data_dir: as there.
 
     Returns:
@@ -26,7 +30,11 @@ def load(source, data_dir=None):
         ValueError: as `sources.load`, and for a weight that is not more than 0.
     """
     if isinstance(source, str):
-        return sources.load(source, data_dir)
+        if not re.match(_WEIGHT, source):
+            return sources.load(source, data_dir)
+        parts = re.split(rf" \+ (?={_WEIGHT})", source)
+        pairs = (part.split("*", 1) for part in parts)
+        source = [(name, float(weight)) for weight, name in pairs]
     for name, weight in source:
         if not weight > 0:
             raise ValueError(
@@ -55,13 +63,6 @@ def mix(parts, weights):
         labels += [new[i] if i >= 0 else -1 for i in part.labels or unlabelled]
         old_sets = part.label_sets or [[]] * len(part)
         label_sets += [[new[i] for i in old] for old in old_sets]
-    counts = [
-        np.ones(len(part), np.int64)
-        if part.caption_counts is None
-        else part.caption_counts
-        for part in parts
-    ]
-    counts = np.concatenate(counts)
     total = sum(weights)
     return sources.Examples(
         images=image_places.Several([part.images for part in parts]),
@@ -70,7 +71,7 @@ def mix(parts, weights):
         label_sets=label_sets if label_names else [],
         label_names=label_names,
         keys=_chain(part.keys or [""] * len(part) for part in parts),
-        caption_counts=None if (counts == 1).all() else counts,
+        caption_counts=np.concatenate([part.caption_counts for part in parts]),
         origins=np.repeat(np.arange(len(parts)), [len(part) for part in parts]),
         weights=tuple(weight / total for weight in weights),
         bad=tuple(_chain(part.bad for part in parts)),

@@ -10,6 +10,8 @@
 A record needs an image, and a caption or a label.
 """
 
+import functools
+
 import numpy as np
 import tensorflow as tf
 
@@ -54,15 +56,11 @@ def load(pattern):
         FileNotFoundError: if a file is not there.
         ValueError: if no record can be used.
     """
-    paths = file_patterns.find(pattern)
-    found = example_table.Collector()
-    for number, path in enumerate(paths):
-        _read_file(found, number, path)
-    return found.finish(
+    return example_table.read_files(
         f"tfrecord:{pattern}",
-        lambda places: image_places.Records(
-            paths, np.array(places, np.int64), extract_image
-        ),
+        file_patterns.find(pattern),
+        _read_file,
+        functools.partial(image_places.Records, extract=extract_image),
     )
 
 

@@ -8,7 +8,6 @@ import itertools
 import json
 import tarfile
 
-import numpy as np
 import tensorflow as tf
 
 from basic_tf.data import csv_source, example_table, file_patterns, image_places
@@ -35,13 +34,11 @@ def load(pattern):
         FileNotFoundError: if an archive is not there.
         ValueError: if no example can be used.
     """
-    paths = file_patterns.find(pattern)
-    found = example_table.Collector()
-    for number, path in enumerate(paths):
-        _read_archive(found, number, path)
-    return found.finish(
+    return example_table.read_files(
         f"webdataset:{pattern}",
-        lambda places: image_places.FileParts(paths, np.array(places, np.int64)),
+        file_patterns.find(pattern),
+        _read_archive,
+        image_places.FileParts,
     )
 
 

@@ -22,20 +22,18 @@ def embed_images(model, examples, image_size, batch_size=256, title="images"):
         model: `DualEncoder`; its statistics stay as they are.
         examples: `sources.Examples`.
         image_size: side in pixels of the images that the model takes.
-        batch_size: images at a time.
+        batch_size: images at a time, at most.
         title: what to call them where progress is shown.
 
     Returns:
         `[N, D]` float32 unit vectors.
     """
-    encode = tf.function(
-        model.encode_image, reduce_retracing=True, jit_compile=False, autograph=False
-    )
+    encode = tf.function(model.encode_image, jit_compile=False, autograph=False)
     dataset = batches.evaluation_batches(examples, image_size, batch_size)
     shown, parts, done = progress.Progress(title, len(examples)), [], 0
-    for images in dataset:
-        parts.append(encode(images).numpy())
-        done += len(images)
+    for images, mask in dataset:
+        parts.append(encode(images).numpy()[mask.numpy()])
+        done += len(parts[-1])
         shown.update(done)
     shown.close()
     return np.concatenate(parts)

@@ -13,7 +13,7 @@ import jinja2
 import numpy as np
 
 import basic_tf
-from basic_tf import files, memory
+from basic_tf import data_uris, files, memory
 from basic_tf.data import batches
 from basic_tf.evaluation import confusion, report_plots
 
@@ -216,7 +216,7 @@ def _task(name, result, image_size):
     load = batches.image_loader(result.examples, image_size)
 
     def image(index):
-        return report_plots.image_uri(load(index))
+        return data_uris.of_pixels(load(index))
 
     predictions = result.ranking.predictions
     is_right = predictions == np.asarray(result.labels)

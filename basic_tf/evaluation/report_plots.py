@@ -1,13 +1,12 @@
-"""Pictures of the report as `data:` URIs: images as PNG, learning curves as SVG."""
+"""Learning curves of the report, as SVG in `data:` URIs."""
 
-import base64
 import io
 
 import matplotlib
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from PIL import Image
+
+from basic_tf import data_uris
 
 # Okabe and Ito's colours, which all kinds of colour vision tell apart.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -16,18 +15,6 @@ CURVES = {  # metric -> (label of its axis, factor to the label's unit)
     "accuracy": ("accuracy in the batch (%)", 100.0),
     "temperature": ("temperature τ", 1.0),
 }
-
-
-def image_uri(pixels):
-    """A PNG of an image.
-
-    Args:
-        pixels: `[H, W, 3]` float in [0, 1].
-    """
-    buffer = io.BytesIO()
-    levels = np.uint8(np.rint(np.asarray(pixels) * 255))
-    Image.fromarray(levels).save(buffer, "PNG", optimize=True)
-    return _uri("image/png", buffer)
 
 
 def curve_uri(rows, metric, color):
@@ -67,8 +54,4 @@ def figure_uri(figure, salt):
     buffer = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": salt}):
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return _uri("image/svg+xml", buffer)
-
-
-def _uri(media_type, buffer):
-    return f"data:{media_type};base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return data_uris.of_content("image/svg+xml", buffer.getvalue())

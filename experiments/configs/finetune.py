@@ -1,9 +1,9 @@
 """Trains a run on, on your own pairs: `finetune.py:RUN,TABLE` or `...:RUN,TABLE,lit`.
 
 RUN is the folder of a run, such as `tools.import_weights` makes of CLIP's weights; its
-model, weights and tokenizer are what this one starts with. TABLE is one of `csv.py`.
-`lit` locks the image encoder and trains the text encoder and the temperature (LiT, Zhai
-et al. 2022): every image is embedded once.
+model, weights and tokenizer are what this one starts with. TABLE is what `csv:TABLE`
+reads. `lit` locks the image encoder and trains the text encoder and the temperature
+(LiT, Zhai et al. 2022): every image is embedded once.
 """
 
 from ml_collections import ConfigDict

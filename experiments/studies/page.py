@@ -1,13 +1,12 @@
 """What a study leaves behind: `table.json`, plots, and a page that shows them."""
 
-import base64
 import io
 import json
 import pathlib
 
 import jinja2
 
-from basic_tf import files
+from basic_tf import data_uris, files
 
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{{ title }}</title>
@@ -20,7 +19,7 @@ th:first-child, td:first-child { text-align: left }
 </style>
 <h1>{{ title }}</h1><p>{{ summary }}</p>
 {% for plot in plots %}
-<img alt="plot" src="data:image/png;base64,{{ plot }}">{% endfor %}
+<img alt="plot" src="{{ plot }}">{% endfor %}
 <table><tr>{% for name in columns %}<th>{{ name }}</th>{% endfor %}</tr>
 {% for row in rows %}<tr>{% for name in columns %}
 <td>{{ row[name] }}</td>
@@ -46,7 +45,7 @@ def write(directory, title, summary, rows, figures=()):
         png = io.BytesIO()
         figure.savefig(png, format="png", dpi=150, bbox_inches="tight")
         (directory / f"plot_{index}.png").write_bytes(png.getvalue())
-        plots.append(base64.b64encode(png.getvalue()).decode())
+        plots.append(data_uris.of_content("image/png", png.getvalue()))
     page = jinja2.Environment(autoescape=True).from_string(_PAGE)
     html = page.render(
         title=title, summary=summary, rows=rows, columns=list(rows[0]), plots=plots

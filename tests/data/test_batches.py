@@ -112,12 +112,23 @@ def test_augmentation_is_the_same_after_a_resume(examples):
     assert np.abs(images(0)[0] - images(0)[5]).max() > 0.01
 
 
-def test_evaluation_gives_every_image_once_in_order(examples):
-    parts = list(batches.evaluation_batches(examples, 8, 4))
-    assert [len(part) for part in parts] == [4, 4, 2]
-    np.testing.assert_allclose(
-        np.concatenate(parts), pixels_of(examples) / 255, atol=1e-6
-    )
+@pytest.mark.parametrize("batch_size", [1, 3, 4, 6, 10, 256])
+def test_evaluation_gives_every_image_once_in_order(examples, batch_size):
+    dataset = batches.evaluation_batches(examples, 8, batch_size)
+    images, masks = zip(*dataset.as_numpy_iterator(), strict=True)
+    images, mask = np.concatenate(images), np.concatenate(masks)
+    np.testing.assert_allclose(images[mask], pixels_of(examples) / 255, atol=1e-6)
+    assert not images[~mask].any()
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "sizes"), [(4, [4, 4, 4]), (6, [5, 5]), (9, [5, 5]), (256, [10])]
+)
+def test_batches_of_an_evaluation_have_one_shape(examples, batch_size, sizes):
+    dataset = batches.evaluation_batches(examples, 8, batch_size)
+    images, mask = dataset.element_spec
+    assert images.shape == (sizes[0], 8, 8, 3) and mask.shape == sizes[:1]
+    assert [len(mask) for _, mask in dataset] == sizes
 
 
 def label_rows(examples, balance=0.0):

@@ -16,12 +16,16 @@ def load(folder, text, encoding="utf-8", query=""):
 
 @pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_separators_and_encodings_are_found(tmp_path, delimiter, encoding):
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_separators_and_encodings_are_found(tmp_path, delimiter, encoding, line_end):
+    quoted = f"one{delimiter}{line_end}two"
     rows = [["filepath", "title"], ["a.png", "NA"], [], ["sub/b.png", "größer 🟥"]]
-    text = "\n".join(delimiter.join(row) for row in rows)
+    rows.append(["c.png", f'"{quoted}"'])
+    text = line_end.join(delimiter.join(row) for row in rows)
     examples = load(tmp_path, text, encoding)
-    assert examples.captions == ["NA", "größer 🟥"]
-    assert examples.images.paths == [f"{tmp_path}/a.png", f"{tmp_path}/sub/b.png"]
+    assert examples.captions == ["NA", "größer 🟥", quoted]
+    paths = [f"{tmp_path}/{name}" for name in ("a.png", "sub/b.png", "c.png")]
+    assert examples.images.paths == paths
     assert examples.keys[1] == f"{tmp_path}/pairs.csv line 4"
 
 

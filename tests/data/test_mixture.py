@@ -24,7 +24,7 @@ def test_labelled_images_join_as_texts(source):
     assert examples.label_sets == [[], [], [0], [0], [1]]
     assert examples.label_names == ["cat", "dog"]
     assert examples.groups() == [(2, 0.75), (3, 0.25)]
-    assert examples.caption_counts is None
+    assert examples.caption_counts.tolist() == [1] * 5
     assert [bad.reason for bad in examples.bad] == ["example without a caption"]
     green = [picture("green") + bytes([number]) for number in range(3)]
     assert image_bytes(examples) == [picture("red"), b"?", *green]
@@ -59,6 +59,19 @@ def test_sources_with_one_and_with_several_captions_mix(tmp_path):
 def test_a_single_source_is_itself(source):
     examples = mixture.load(source[1][0])
     assert examples.groups() == [(3, 1.0)]
+
+
+def test_a_mixture_may_be_a_line(tmp_path):
+    (tmp_path / "a + b.csv").write_text("image,caption\na.png,1\n")
+    table = f"csv:{tmp_path}/a + b.csv"
+    for line, weights in (
+        (f"3*{table} + 1*{table}", (0.75, 0.25)),
+        (f".5*{table}", (1.0,)),
+    ):
+        examples = mixture.load(line)
+        assert examples.captions == ["1"] * len(weights)
+        assert examples.weights == weights
+    assert mixture.load(table).groups() == [(1, 1.0)]
 
 
 @pytest.mark.parametrize("weight", [0, -1, float("nan")])

@@ -38,6 +38,12 @@ def test_what_is_written_is_read(tmp_path):
     assert kept.captions == ["a", "", "ü\0", "text 3"]
 
 
+def test_a_caption_that_is_not_utf_8_is_read(tmp_path):
+    content = record(0).replace(b"text 0", b"caf\xe9 0")
+    path = write(tmp_path / "0.tfrecord", [content])
+    assert tfrecord_source.load(path).captions == ["caf\ufffd 0"]
+
+
 def test_broken_records_are_skipped_and_the_others_come_once(tmp_path):
     other = tf.train.Example(
         features=tf.train.Features(

@@ -47,9 +47,9 @@ MODEL = tokenizer.train(TRAINING_TEXT, 100)
 TOKENIZER = tokenizer.Tokenizer(MODEL, MAX_LENGTH)
 
 
-def peer_rows(texts):
+def peer_rows(texts, model=MODEL):
     """Rows from the Python library of SentencePiece."""
-    processor = sentencepiece.SentencePieceProcessor(model_proto=MODEL)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     rows = []
     for text in texts:
         ids = [*processor.encode(text)[: MAX_LENGTH - 1], tokenizer.END_ID]
@@ -77,6 +77,26 @@ def test_ids_are_the_same_inside_a_dataset(batch_size):
     assert dataset.element_spec.shape.as_list() == [None, MAX_LENGTH]
     rows = np.concatenate(list(dataset.as_numpy_iterator()))
     np.testing.assert_array_equal(rows, peer_rows(texts))
+
+
+@pytest.mark.parametrize("kind", tokenizer.KINDS)
+@pytest.mark.parametrize("byte_fallback", [False, True])
+def test_ids_are_the_same_in_python_a_dataset_and_a_saved_model(
+    kind, byte_fallback, tmp_path
+):
+    model = tokenizer.train(TRAINING_TEXT, 330, kind, byte_fallback=byte_fallback)
+    ours, texts = tokenizer.Tokenizer(model, MAX_LENGTH), list(TEXTS.values())
+    expected = peer_rows(texts, model)
+    np.testing.assert_array_equal(ours(texts), expected)
+    dataset = tf.data.Dataset.from_tensor_slices(texts).batch(4).map(ours)
+    rows = np.concatenate(list(dataset.as_numpy_iterator()))
+    np.testing.assert_array_equal(rows, expected)
+    module = tf.Module()
+    spec = tf.TensorSpec([None], tf.string)
+    module.encode = tf.function(ours, input_signature=[spec], autograph=False)
+    tf.saved_model.save(module, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    np.testing.assert_array_equal(loaded.encode(tf.constant(texts)), expected)
 
 
 def test_it_goes_on_working_after_a_new_seed():

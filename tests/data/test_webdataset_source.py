@@ -1,6 +1,7 @@
 import json
 
 import pytest
+import webdataset
 
 from basic_tf.data import webdataset_source
 from tests.data.source_files import image_bytes, picture, reasons, write_tar
@@ -41,6 +42,36 @@ def test_shards_are_read_in_order(tmp_path):
     kept = examples.select([False, True, True, False])
     assert image_bytes(kept) == expected[1:3]
     assert kept.images.file_of(1).endswith("00001.tar")
+
+
+def test_shards_that_the_webdataset_package_writes_are_read(tmp_path):
+    captions = ["größer 🟥", "", "word " * 500, "nul \0 here", "five"]
+    with webdataset.ShardWriter(f"{tmp_path}/%05d.tar", maxcount=2, verbose=0) as file:
+        for number, caption in enumerate(captions):
+            content = {"jpg": BLUE + bytes([number]), "txt": caption}
+            fields = {"caption": "not this", "width": 4}
+            file.write({"__key__": f"a/b/{number}", "json": fields, **content})
+    examples = webdataset_source.load(f"{tmp_path}/{{00000..00002}}.tar")
+    assert examples.captions == captions
+    assert examples.keys == [f"a/b/{number}" for number in range(5)]
+    assert image_bytes(examples) == [BLUE + bytes([number]) for number in range(5)]
+    assert not examples.bad
+
+
+def test_examples_have_the_keys_that_the_webdataset_package_gives_them(tmp_path):
+    names = ["1", "a/1", "a.b/c/2", "./3", "x y/é", "long/" * 40 + "4"]
+    members = {}
+    for number, name in enumerate(names):
+        content = {".PNG": RED + bytes([number]), ".seg.png": b"", ".txt": name}
+        members |= {name + extension: content[extension] for extension in content}
+    examples = load(tmp_path, members)
+    with open(tmp_path / "0.tar", "rb") as file:
+        archive = {"url": file.name, "stream": file}
+        files = webdataset.tariterators.tar_file_expander([archive])
+        peers = list(webdataset.tariterators.group_by_keys(files))
+    assert examples.keys == [peer["__key__"] for peer in peers] == names
+    assert examples.captions == [peer["txt"].decode() for peer in peers]
+    assert image_bytes(examples) == [peer["png"] for peer in peers]
 
 
 def test_extensions_in_capitals_and_folders_within_are_read(tmp_path):

@@ -69,6 +69,19 @@ def test_every_image_is_embedded_once_and_in_order(model, pixels, batch_size):
         np.testing.assert_array_equal(old, new)
 
 
+def test_the_encoder_is_traced_once(model, pixels, monkeypatch):
+    traced, encode = [], model.encode_image
+
+    def encode_image(images):
+        traced.append(images.shape)
+        return encode(images)
+
+    monkeypatch.setattr(model, "encode_image", encode_image)
+    examples = sources.Examples([encode_png(image) for image in pixels], [""] * 7)
+    features.embed_images(model, examples, IMAGE_SIZE, 3)
+    assert traced == [(3, IMAGE_SIZE, IMAGE_SIZE, 3)]
+
+
 def test_images_of_other_sizes_are_brought_to_the_size_of_the_model(model, pixels):
     # One colour stays what it is, however it is resized.
     wide = np.broadcast_to(pixels[2, 0, 0], (5, 9, 3))

@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
+from basic_tf import data_uris
 from basic_tf.evaluation import report
 from tests.evaluation.made_up_outcomes import (
     make_outcome,
@@ -173,7 +174,7 @@ def test_the_gallery_shows_right_and_wrong_predictions_with_their_scores(outcome
     gallery = report._task("icons", result, 8)["gallery"]
     assert [card["is_right"] for card in gallery] == [True] * 6 + [False] * 10
     images = {
-        report.report_plots.image_uri(tf.io.decode_png(image).numpy() / 255): index
+        data_uris.of_pixels(tf.io.decode_png(image).numpy() / 255): index
         for index, image in enumerate(result.examples.images)
     }
     for card in gallery:
@@ -221,7 +222,7 @@ def test_confused_pairs_have_an_image_of_their_kind(outcome):
         alike = is_true & (predictions == result.class_names.index(predicted))
         assert (count, share) == (alike.sum(), alike.sum() / is_true.sum())
         first = tf.io.decode_png(result.examples.images[np.flatnonzero(alike)[0]])
-        assert image == report.report_plots.image_uri(first.numpy() / 255)
+        assert image == data_uris.of_pixels(first.numpy() / 255)
 
 
 def test_the_table_shows_both_runs_and_their_difference(outcome, compared):

@@ -4,7 +4,7 @@ import pytest
 
 from basic_tf.models import zoo
 from basic_tf.training import phase_optimizer
-from experiments.configs import basic, csv, glyphs
+from experiments.configs import basic, glyphs, pairs
 
 # BASIC Table 6: batch size, steps, warm-up, learning rates, schedule, weight decay.
 TABLE_6 = {
@@ -44,9 +44,14 @@ def test_an_unknown_argument_is_refused(argument):
         basic.get_config(argument)
 
 
+def test_pairs_without_a_source_are_refused():
+    with pytest.raises(ValueError, match=r"name the data: .*pairs\.py:csv:FILE"):
+        pairs.get_config()
+
+
 def test_all_configurations_have_the_same_fields():
     config = glyphs.get_config()
-    for other in (csv.get_config("pairs.csv"), basic.get_config()):
+    for other in (pairs.get_config("csv:pairs.csv"), basic.get_config()):
         assert set(other) == set(config)
         assert set(other.data) == set(config.data)
         for phase in other.phases.values():

@@ -21,6 +21,11 @@ def write_source(folder, images):
     return f"csv:{folder / 'pairs.csv'}"
 
 
+def key(source, image):
+    """The key of an image of a csv, whose first line names the columns."""
+    return f"{source.removeprefix('csv:')} line {image + 2}"
+
+
 @pytest.fixture(scope="module")
 def evaluation(tmp_path_factory):
     folder = tmp_path_factory.mktemp("evaluation") / "images"
@@ -41,16 +46,17 @@ def test_copies_are_listed_and_shown_with_their_scores(evaluation, tmp_path):
     assert process.returncode == 0, process.stderr
     lines = (tmp_path / "out" / "dropped.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
-    assert [(row["key"], row["match"]) for row in rows] == [
-        (f"{training}#3", f"{evaluation}#5"),
-        (f"{training}#4", f"{evaluation}#2"),
+    assert [(row["key"], row["source"], row["match"]) for row in rows] == [
+        (key(training, 3), evaluation, key(evaluation, 5)),
+        (key(training, 4), evaluation, key(evaluation, 2)),
     ]
     assert [row["score"] for row in rows] == pytest.approx([1, 1])
     summary = json.loads(process.stdout.splitlines()[-1])
     assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
     assert (summary["dropped"], summary["training_images"]) == (2, 5)
     sheet = (tmp_path / "out" / "contact_sheet.html").read_text()
-    assert sheet.count("<figure>") == 2 and "pairs.csv#3" in sheet
+    assert sheet.count("<figure>") == 2
+    assert f"{key(training, 3)} | {evaluation} {key(evaluation, 5)}" in sheet
 
 
 def test_a_threshold_that_means_nothing_is_refused_in_a_line(evaluation, tmp_path):

@@ -1,3 +1,5 @@
+import logging
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,6 +12,17 @@ from basic_tf.training import phases
 
 def make(config, examples):
     return phases.make_phase("first", config, None, examples, None, 32, 0)
+
+
+def test_what_an_epoch_leaves_over_is_said(caplog):
+    caplog.set_level(logging.INFO, "absl")
+    phases._announce_batches("joint", [(20, 0.5), (9, 0.5)], 8)
+    assert [record.message for record in caplog.records] == [
+        "phase joint: 20 examples, 4 of them in each of 5 batches; 0 others, drawn "
+        "anew, wait for the next epoch",
+        "phase joint: 9 examples, 4 of them in each of 2 batches; 1 others, drawn "
+        "anew, wait for the next epoch",
+    ]
 
 
 def test_an_unknown_kind_names_the_known_ones(tmp_path):

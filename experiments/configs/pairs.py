@@ -1,8 +1,7 @@
-"""A dual encoder on your own pairs: `csv.py:FILE`, a table of image paths and captions.
+"""A dual encoder on your own pairs: `pairs.py:SOURCE`, as in `pairs.py:csv:pairs.csv`.
 
-Trains both encoders contrastively. The table needs a column of paths relative to it
-(`image`, `filepath`, `path`, `image_path`, `file` or `filename`) and one of captions
-(`caption`, `title`, `text` or `description`).
+Trains both encoders contrastively on a source or a mixture of them; see
+`basic_tf/data/sources.py` and `basic_tf/data/mixture.py`.
 """
 
 from ml_collections import ConfigDict
@@ -15,16 +14,19 @@ def get_config(argument=""):
     """The experiment, as a `ConfigDict`.
 
     Args:
-        argument: path of the table.
+        argument: as `mixture.load` takes it.
 
     Raises:
         ValueError: without one.
     """
     if not argument:
-        raise ValueError("name the table: --config experiments/configs/csv.py:FILE")
+        raise ValueError(
+            "name the data: --config experiments/configs/pairs.py:csv:FILE, or another "
+            "source"
+        )
     config = ConfigDict()
     config.seed = 0
-    config.data = {"train": f"csv:{argument}", "data_dir": "", "max_bad_fraction": 0.01}
+    config.data = {"train": argument, "data_dir": "", "max_bad_fraction": 0.01}
     config.tokenizer = {"vocabulary_size": 8000}
     config.model = zoo.configuration("basic_nano")
     config.model.image_encoder.image_size = 64
