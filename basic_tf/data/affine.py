@@ -1,4 +1,4 @@
-"""Random transforms of training images, each a pure function of a seed."""
+"""A random affine transform of each image of a batch, a pure function of a seed."""
 
 import math
 

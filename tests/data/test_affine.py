@@ -5,7 +5,7 @@ import pytest
 import scipy.ndimage
 import tensorflow as tf
 
-from basic_tf.data import augmentation
+from basic_tf.data import affine
 
 
 def coordinates(batch_size, side):
@@ -20,7 +20,7 @@ def measured_transforms(side=32, batch_size=200, seed=(1, 2), **strengths):
     Images of coordinates show where a pixel came from, if not from beyond the border.
     """
     images = coordinates(batch_size, side)
-    sources = augmentation.augment_affine(images, seed, **strengths).numpy()[..., :2]
+    sources = affine.augment_affine(images, seed, **strengths).numpy()[..., :2]
     center = (side - 1) / 2
     transforms = []
     for source in sources:
@@ -33,7 +33,7 @@ def measured_transforms(side=32, batch_size=200, seed=(1, 2), **strengths):
 
 def test_strength_zero_returns_the_images():
     images = np.random.default_rng(0).random((3, 17, 17, 3), dtype=np.float32)
-    actual = augmentation.augment_affine(images, [3, 4])
+    actual = affine.augment_affine(images, [3, 4])
     np.testing.assert_allclose(actual, images, rtol=0, atol=1e-6)
 
 
@@ -42,10 +42,10 @@ STRONG = {"max_rotation": 40, "max_shear": 0.3, "max_zoom": 0.5, "max_shift": 0.
 
 def test_the_seed_decides_the_result_bit_for_bit():
     images = np.random.default_rng(0).random((3, 17, 17, 3), dtype=np.float32)
-    compiled = tf.function(augmentation.augment_affine)
-    first = augmentation.augment_affine(images, [3, 4], **STRONG)
+    compiled = tf.function(affine.augment_affine)
+    first = affine.augment_affine(images, [3, 4], **STRONG)
     again = compiled(images, tf.constant([3, 4]), **STRONG)
-    other = augmentation.augment_affine(images, [3, 5], **STRONG)
+    other = affine.augment_affine(images, [3, 5], **STRONG)
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).mean() > 0.05
 
@@ -97,7 +97,7 @@ def test_shift_moves_each_axis_up_to_its_fraction_of_the_side():
 def test_pixels_and_borders_agree_with_scipy():
     images = np.random.default_rng(0).random((8, 32, 32, 3), dtype=np.float32)
     seed = (5, 6)
-    actual = augmentation.augment_affine(images, seed, **STRONG)
+    actual = affine.augment_affine(images, seed, **STRONG)
     transforms = measured_transforms(batch_size=8, seed=seed, **STRONG)
     for image, transform, result in zip(images, transforms, actual, strict=True):
         matrix = np.eye(3)  # scipy's axes are y, x, channel
@@ -113,4 +113,4 @@ def test_pixels_and_borders_agree_with_scipy():
 
 def test_a_negative_strength_is_refused():
     with pytest.raises(ValueError, match=r"must not be < 0: \[0.0, -0.1, 0.0, 0.0\]"):
-        augmentation.augment_affine(np.zeros([1, 8, 8, 3]), [0, 0], max_shear=-0.1)
+        affine.augment_affine(np.zeros([1, 8, 8, 3]), [0, 0], max_shear=-0.1)
