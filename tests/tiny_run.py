@@ -70,7 +70,7 @@ def _phase(kind, **fields):
         "warmup_steps": 2,
         "schedule": "cosine",
         "weight_decay": 0.01,
-        "augmentation": {"max_rotation": 5.0},
+        "augmentation": {"affine": {"max_rotation": 5.0}},
         "microbatch_image": 0,
         "microbatch_text": 0,
         "batch_norm": "microbatch",

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from basic_tf.data import augmentation as affine
-from basic_tf.data import preprocessing
+from basic_tf.data import augmentation as augmentations
+from basic_tf.data import decoding, preprocessing
 
 # Added to a seed, so that different draws of a step have nothing to do with each other.
 _MIXING, _CHOOSING = 1 << 32, 2 << 32
@@ -216,32 +216,48 @@ def training_images(examples, image_size, indices_by_step, seed, augmentation=No
         examples: `sources.Examples`.
         image_size: side S of the images in pixels.
         indices_by_step: dataset from `shuffled_indices`.
-        seed: int; the augmentation of a step depends on it and on the step alone.
-        augmentation: arguments of `augmentation.augment_affine`; None for none.
+        seed: int; the augmentation of an image depends on it, on the step and on the
+            image's place in the batch alone.
+        augmentation: `{kind: its options}`, see `augmentation`; None for none. A crop
+            is one of the file's image, also where pixels are kept.
 
     Returns:
         `tf.data.Dataset` of `[B, S, S, 3]` float32 in [0, 1].
 
     Raises:
-        ValueError: for a strength of augmentation below 0.
+        ValueError: as `augmentation.check`.
     """
+    augmentation = augmentation or {}
+    augmentations.check(augmentation)
     (batch_size,) = indices_by_step.element_spec[1].shape
+
+    def number_places(step, indices):
+        return indices, step * batch_size + tf.range(batch_size, dtype=tf.int64)
+
+    if "crop" in augmentation:
+        read = examples.images.reader()
+
+        def load(index, place):
+            image = decoding.decode_image(read(index))
+            return augmentations.of_image(image, seed, place, image_size, augmentation)
+    else:
+        load_whole = image_loader(examples, image_size)
+
+        def load(index, place):
+            return load_whole(index)
+
     images = (
-        indices_by_step.map(lambda step, indices: indices)
+        indices_by_step.map(number_places)
         .unbatch()
-        .map(image_loader(examples, image_size), num_parallel_calls=tf.data.AUTOTUNE)
+        .map(load, num_parallel_calls=tf.data.AUTOTUNE)
         .batch(batch_size, drop_remainder=True)
     )
-    if not augmentation:
+    if not augmentation.keys() - {"crop"}:
         return images
-
-    def augment(step, images):
-        seed_pair = tf.stack([tf.constant(seed, tf.int64), step])
-        return affine.augment_affine(images, seed_pair, **augmentation)
-
     steps = indices_by_step.map(lambda step, indices: step)
     return tf.data.Dataset.zip(steps, images).map(
-        augment, num_parallel_calls=tf.data.AUTOTUNE
+        lambda step, images: augmentations.of_batch(images, seed, step, augmentation),
+        num_parallel_calls=tf.data.AUTOTUNE,
     )
 
 

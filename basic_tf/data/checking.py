@@ -98,4 +98,6 @@ def _describe(examples, index, read):
         decoding.decode_image(read(tf.constant(index)))
     except tf.errors.OpError as error:
         reason = _REASONS.get(type(error), "undecodable image")
+        if decoding.TOO_LARGE in error.message:
+            reason = decoding.TOO_LARGE
     return BadExample(examples.images.file_of(index), key, reason)

@@ -5,6 +5,7 @@ import functools
 import tensorflow as tf
 
 MAX_PIXELS = 178_956_970  # PIL's limit against decompression bombs
+TOO_LARGE = f"image of more than {MAX_PIXELS} pixels"
 _HEADER_SIZE = 41  # bytes, up to the name of a PNG's second chunk
 
 
@@ -123,17 +124,30 @@ def _decode_bmp(data, header):
 
 
 def _decode_webp(data, header):
-    # Only the extended format has flags here, and a canvas, which may exceed 2^28.
-    header *= tf.cast(tf.reduce_all(header[12:16] == [*b"VP8X"]), tf.int64)
-    size = 1 + _integer(tf.reshape(header[24:30], [2, 3]), False)
-    data = _require_size(data, size)
+    data = _require_size(data, _webp_size(header))
+    # Only the extended format has flags here.
+    flags = header[20] * tf.cast(_is_chunk(header, b"VP8X"), tf.int64)
     # TensorFlow 2.21 allocates RGB for an animation without alpha, then writes RGBA
     # past its end (heap corruption): set the alpha flag next to that of the animation.
     length = tf.strings.length(data)
     parts = tf.strings.substr(data, tf.minimum(length, [0, 20, 21]), [20, 1, length])
-    parts = tf.where([False, header[20] & 2 != 0, False], b"\x12", parts)
+    parts = tf.where([False, flags & 2 != 0, False], b"\x12", parts)
     data = tf.strings.reduce_join(parts)
     return _over_white(tf.io.decode_image(data, expand_animations=False))
+
+
+def _webp_size(header):
+    """Width and height as the first chunk has them: extended, lossless, else lossy."""
+    extended = 1 + _integer(tf.reshape(header[24:30], [2, 3]), False)
+    bits = _integer(header[21:25], False)
+    lossless = 1 + tf.stack([bits, bits // 2**14]) % 2**14
+    lossy = _integer(tf.reshape(header[26:30], [2, 2]), False) % 2**14
+    size = tf.where(_is_chunk(header, b"VP8L"), lossless, lossy)
+    return tf.where(_is_chunk(header, b"VP8X"), extended, size)
+
+
+def _is_chunk(header, name):
+    return tf.reduce_all(header[12:16] == [*name])
 
 
 def _refuse(data, header):
@@ -188,8 +202,7 @@ def _require(data, condition, message):
 def _require_size(data, size):
     """`data`, for ops that must not allocate more than `MAX_PIXELS` pixels."""
     pixels = tf.reduce_prod(tf.cast(size, tf.float64))  # int64 could overflow
-    message = f"an image of more than {MAX_PIXELS} pixels:"
-    return _require(data, pixels <= MAX_PIXELS, [message, size])
+    return _require(data, pixels <= MAX_PIXELS, [f"{TOO_LARGE}:", size])
 
 
 def _over_white(pixels):

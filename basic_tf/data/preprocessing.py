@@ -48,6 +48,9 @@ def resize_and_crop(image, image_size):
 def load_image(image_bytes, image_size):
     """Decodes, resizes and crops: string `[]` to float32 `[S, S, 3]`, a static shape.
 
+    Peers resize palette images by the nearest pixel, before these are RGB; here they
+    are resized as all others.
+
     Raises as `decoding.decode_image`.
     """
     return resize_and_crop(decoding.decode_image(image_bytes), image_size)

@@ -10,6 +10,7 @@ import tensorflow as tf
 from absl import logging
 
 from basic_tf import files
+from basic_tf.data import augmentation
 from basic_tf.models import zoo
 from basic_tf.training import (
     checkpoints,
@@ -134,6 +135,10 @@ def _check(config):
             raise ValueError(f"{name} is {value} and must be more than 0")
     for name in config.phase_order:
         phase_optimizer.check_rates(name, config.phases[name])
+        try:
+            augmentation.check(config.phases[name].augmentation.to_dict())
+        except ValueError as error:
+            raise ValueError(f"phase {name}: {error}") from None
 
 
 def _train_phases(config, workdir, mesh, examples, tokenizer):

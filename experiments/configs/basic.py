@@ -80,13 +80,21 @@ def _phases(size):
     }
     return {
         "pretrain": every
-        | {"augmentation": {}}
+        | {"augmentation": random_crop()}
         | dict(zip(_FIELDS, _PRETRAIN[size], strict=True))
         | {"kind": "supervised", "label_balance": 0.0},
         "text": pairs
         | contrastive
         | {"rules": groups.FROZEN_IMAGES, "augmentation": {}},
-        "joint": pairs | joint | {"augmentation": {}},
+        "joint": pairs | joint | {"augmentation": random_crop()},
+    }
+
+
+def random_crop():
+    """The augmentation of photographs: a crop; no flip, as captions may say `left`."""
+    return {
+        "crop": {"area": (0.5, 1.0), "aspect_ratio": (3 / 4, 4 / 3)},
+        "flip": {"probability": 0.0},
     }
 
 
@@ -109,4 +117,5 @@ def _scale(config):
             phase.microbatch_text = phase.batch_size // 8
         phase.steps //= 1_000
         phase.warmup_steps //= 1_000
+        phase.augmentation = {}  # a crop would cut the glyphs off
     config.phases.pretrain.learning_rate = config.phases.text.learning_rate = 1e-3

@@ -9,7 +9,7 @@ reads. `lit` locks the image encoder and trains the text encoder and the tempera
 from ml_collections import ConfigDict
 
 from basic_tf.optimizers import groups
-from experiments.configs import repeat
+from experiments.configs import basic, repeat
 
 
 def get_config(argument=""):
@@ -47,7 +47,7 @@ def get_config(argument=""):
             "warmup_steps": 100,
             "schedule": "cosine",
             "weight_decay": 0.1,
-            "augmentation": {} if variant else {"max_zoom": 0.1, "max_shift": 0.05},
+            "augmentation": {} if variant else basic.random_crop(),
             "optimizer": "adamw",
             "optimizer_options": {"beta_2": 0.98, "epsilon": 1e-6},  # as CLIP's ViTs
             "rules": groups.FROZEN_IMAGES if variant else groups.ONE_RULE,

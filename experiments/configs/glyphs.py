@@ -4,16 +4,20 @@
 trains both encoders contrastively from scratch for about the same time.
 """
 
+import copy
+
 from ml_collections import ConfigDict
 
 from basic_tf.models import zoo
 from basic_tf.optimizers import groups
 
 AUGMENTATION = {
-    "max_rotation": 8.0,
-    "max_shear": 0.15,
-    "max_zoom": 0.15,
-    "max_shift": 0.06,
+    "affine": {
+        "max_rotation": 8.0,
+        "max_shear": 0.15,
+        "max_zoom": 0.15,
+        "max_shift": 0.06,
+    }
 }
 
 
@@ -111,7 +115,7 @@ def _phase(
         "warmup_steps": warmup_steps,
         "schedule": "cosine",
         "weight_decay": 0.01,
-        "augmentation": dict(augmentation),  # of this phase alone
+        "augmentation": copy.deepcopy(augmentation),  # of this phase alone
         "optimizer": "adafactorw",
         "optimizer_options": {},
         "rules": rules,

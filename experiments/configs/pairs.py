@@ -8,6 +8,7 @@ from ml_collections import ConfigDict
 
 from basic_tf.models import zoo
 from basic_tf.optimizers import groups
+from experiments.configs import basic
 
 
 def get_config(argument=""):
@@ -45,7 +46,7 @@ def get_config(argument=""):
             "warmup_steps": 100,
             "schedule": "cosine",
             "weight_decay": 0.01,
-            "augmentation": {"max_zoom": 0.1, "max_shift": 0.05},
+            "augmentation": basic.random_crop(),
             "optimizer": "adafactorw",
             "optimizer_options": {},
             "rules": groups.ONE_RULE,

@@ -129,3 +129,28 @@ MIXED = [
     LOSSLESS[name] for name in ("png rgba", "gif", "bmp palette", "webp animation")
 ]
 MIXED.append(encode(smooth(24, 40), "JPEG", exif=exif(">", 7)))
+
+
+def bombs():
+    """Files of a few bytes that declare hundreds of megapixels, as many as they can."""
+    files = {
+        "png": bytearray(LOSSLESS["png rgb"]),
+        "gif": bytearray(LOSSLESS["gif"]),
+        "webp extended": bytearray(LOSSLESS["webp animation"]),
+        "webp lossless": bytearray(LOSSLESS["webp rgb"]),
+        "webp lossy": bytearray(encode(smooth(24, 40), "WEBP")),
+        "jpeg": bytearray(encode(smooth(24, 40), "JPEG")),
+    }
+    side = 30_000
+    files["png"][16:24] = struct.pack(">II", side, side)
+    files["png"][29:33] = struct.pack(">I", zlib.crc32(files["png"][12:29]))
+    files["gif"][6:10] = struct.pack("<HH", side, side)
+    files["webp extended"][24:30] = 2 * struct.pack("<I", side - 1)[:3]
+    files["webp lossless"][21:25] = struct.pack("<I", 2**28 - 1)  # 16384 x 16384
+    files["webp lossy"][26:30] = struct.pack("<HH", 2**14 - 1, 2**14 - 1)
+    start = files["jpeg"].index(b"\xff\xc0")
+    files["jpeg"][start + 5 : start + 9] = struct.pack(">HH", side, side)
+    return {name: bytes(file) for name, file in files.items()}
+
+
+BOMBS = bombs()

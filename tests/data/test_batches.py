@@ -100,16 +100,51 @@ def test_images_and_labels_belong_together(examples, is_kept):
         np.testing.assert_array_equal(batch["labels"], labels)
 
 
-def test_augmentation_is_the_same_after_a_resume(examples):
-    def images(first):
+AUGMENTATIONS = [
+    {"affine": {"max_rotation": 20.0}},
+    {"crop": {"area": (0.1, 1.0)}, "flip": {}},
+    {"crop": {"area": (0.2, 0.6)}, "affine": {"max_shift": 0.1}},
+]
+
+
+@pytest.mark.parametrize("augmentation", AUGMENTATIONS)
+def test_augmentation_is_the_same_after_a_resume(examples, augmentation):
+    def images(first, seed=1):
         steps = batches.shuffled_indices(10, 4, first, 6, seed=1)
         dataset = batches.training_images(
-            examples, 8, steps, seed=1, augmentation={"max_rotation": 20.0}
+            examples, 8, steps, seed=seed, augmentation=augmentation
         )
         return [images.numpy() for images in dataset]
 
     np.testing.assert_array_equal(images(0)[4:], images(4))
     assert np.abs(images(0)[0] - images(0)[5]).max() > 0.01
+    assert np.abs(images(0)[0] - images(0, seed=2)[0]).max() > 0.01
+
+
+@pytest.mark.parametrize("augmentation", AUGMENTATIONS)
+def test_every_place_of_a_batch_is_augmented_differently(examples, augmentation):
+    same = sources.Examples([examples.images[0]] * 8, [""] * 8)
+    steps = batches.shuffled_indices(8, 8, 0, 2, seed=1)
+    dataset = batches.training_images(same, 8, steps, 1, augmentation)
+    images = np.concatenate([images.numpy() for images in dataset])
+    # Few boxes fit so small an image.
+    assert len(np.unique(images.reshape(16, -1), axis=0)) > 12
+
+
+def test_a_crop_is_one_of_the_whole_image_where_pixels_are_kept(examples):
+    wide = examples.images[0]
+    kept = checking.check_images(sources.Examples([wide] * 4, [""] * 4), 4)
+    assert kept.pixels.shape == (4, 4, 4, 3)
+    steps = batches.shuffled_indices(4, 4, 0, 1, seed=1)
+    crop = {"crop": {"area": (1.0, 1.0), "aspect_ratio": (1.0, 1.0)}}
+    (images,) = batches.training_images(kept, 8, steps, 1, crop)
+    np.testing.assert_allclose(images[0], pixels_of(examples)[0] / 255, atol=1e-6)
+
+
+def test_an_unknown_augmentation_is_refused(examples):
+    steps = batches.shuffled_indices(10, 4, 0, 1, seed=1)
+    with pytest.raises(ValueError, match="augmentation 'zoom' is none of crop, flip"):
+        batches.training_images(examples, 8, steps, 1, {"zoom": {}})
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 4, 6, 10, 256])

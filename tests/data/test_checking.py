@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from basic_tf import memory
 from basic_tf.data import checking, csv_source, sources, webdataset_source
-from tests.data.image_files import LOSSLESS, encode, pil_decode, smooth
+from tests.data.image_files import BOMBS, LOSSLESS, encode, pil_decode, smooth
 from tests.data.source_files import cut_jpeg, picture, reasons, write_tar
 
 
@@ -66,6 +67,20 @@ def test_what_was_skipped_before_stays_in_the_list(tmp_path):
         ("0.tar", "0", "example without a caption"),
         ("0.tar", "1", "undecodable image"),
     ]
+
+
+@pytest.mark.parametrize("image_size", [None, 4])
+def test_bombs_are_dropped_by_their_header_and_named(image_size):
+    images = [picture("red"), *BOMBS.values()]
+    memory.forget_peak()
+    before = memory.peak_memory_mb()
+    examples = sources.Examples(images, [""] * len(images))
+    checked = checking.check_images(examples, image_size)
+    assert len(checked) == 1
+    reason = "image of more than 178956970 pixels"
+    assert [bad.reason for bad in checked.bad] == [reason] * len(BOMBS)
+    # The least of them would be 500 MB of bytes.
+    assert memory.peak_memory_mb() - before < 200
 
 
 def test_every_kind_of_image_passes_with_its_size():

@@ -8,7 +8,7 @@ import tensorflow as tf
 from PIL import Image
 
 from basic_tf.data import preprocessing
-from tests.data.image_files import LEVEL, LOSSLESS, MIXED, noise, pil_decode
+from tests.data.image_files import LEVEL, LOSSLESS, MIXED, encode, noise, pil_decode
 
 ORACLES = pathlib.Path(__file__).parent.parent / "oracles" / "preprocessing.npz"
 # Of the peers' normalisation in the recorded outputs (CLIP, RGB).
@@ -43,13 +43,38 @@ def test_resize_and_crop_agrees_with_pil(width, height):
     np.testing.assert_allclose(actual, np.clip(exact, 0, 1), rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize("case", ["1", "2", "3", "4"])
+def recorded_pixels(recorded, case):
+    """What peers made of an image, their normalisation taken back."""
+    return recorded[f"{case}/out"].transpose(1, 2, 0) * STANDARD_DEVIATION + MEAN
+
+
+@pytest.mark.parametrize("case", range(6))
 def test_resize_and_crop_agrees_with_recorded_peers(case):
     recorded = np.load(ORACLES)
     image = np.float32(recorded[f"{case}/uint8"]) / 255
-    expected = recorded[f"{case}/out"].transpose(1, 2, 0) * STANDARD_DEVIATION + MEAN
-    difference = np.abs(preprocessing.resize_and_crop(image, 64) - expected)
+    actual = preprocessing.resize_and_crop(image, 64)
+    difference = np.abs(actual - recorded_pixels(recorded, case))
     assert difference.mean() < LEVEL / 2  # they round to bytes
+
+
+@pytest.mark.parametrize("mode", ["L", "RGBA"])
+def test_files_of_other_modes_agree_with_recorded_peers(mode):
+    recorded = np.load(ORACLES)
+    file = encode(Image.fromarray(recorded[f"mode_{mode}/array"]), "PNG")
+    expected = recorded_pixels(recorded, f"mode_{mode}")
+    assert np.abs(preprocessing.load_image(file, 64) - expected).mean() < LEVEL / 2
+
+
+def test_a_palette_is_resized_as_colors_where_recorded_peers_take_the_nearest_pixel():
+    recorded = np.load(ORACLES)
+    image = Image.fromarray(recorded["1/uint8"]).convert("P")
+    np.testing.assert_array_equal(image, recorded["mode_P/array"])
+    nearest = image.resize((64, 80)).crop((0, 8, 64, 72)).convert("RGB")  # PIL, of "P"
+    expected = recorded_pixels(recorded, "mode_P")
+    np.testing.assert_allclose(np.asarray(nearest) / 255, expected, atol=1e-6)
+    actual = preprocessing.load_image(encode(image, "PNG"), 64)
+    bicubic = pil_resize_and_crop(image.convert("RGB"), 64) / 255
+    assert np.abs(actual - bicubic).mean() < LEVEL / 2
 
 
 def test_resize_keeps_the_range():

@@ -185,6 +185,15 @@ def test_a_warm_up_without_end_is_refused_before_anything_is_written(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_misspelt_augmentation_is_refused_before_anything_is_written(tmp_path):
+    config = tiny_run.tiny_config(tmp_path)
+    config.phases.joint.augmentation = {"crop": {"aera": (0.1, 1.0)}}
+    message = "phase joint: augmentation crop has no option 'aera'; it has area, aspect"
+    with pytest.raises(ValueError, match=message):
+        loop.train(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [("min_learning_rate", -1.0), ("min_learning_rate", 1.0), ("weight_decay", -0.1)],

@@ -49,7 +49,7 @@ def test_a_batch_larger_than_the_data_is_refused_before_anything_else(tmp_path):
 
 def test_augmentation_of_images_that_are_embedded_once_is_refused(tmp_path):
     config = tiny_run.tiny_config(tmp_path)
-    config.phases.text.augmentation = {"max_shift": 0.1}
+    config.phases.text.augmentation = {"affine": {"max_shift": 0.1}}
     model = zoo.build(config.model.to_dict(), 20)
     examples = sources.Examples([b""] * 16, [""] * 16)
     with pytest.raises(ValueError, match="frozen, as it embeds every image once"):

@@ -42,6 +42,14 @@ def test_what_is_broken_is_listed_and_the_rest_is_trained_on(config, tmp_path, c
     assert "than when the run began" not in caplog.text
 
 
+def test_pixels_are_not_kept_where_every_phase_crops_whole_images(config, tmp_path):
+    config.data.max_bad_fraction = 0.05
+    for phase in config.phases.values():
+        phase.augmentation = {"crop": {}}
+    examples, _ = load(config, tmp_path)
+    assert len(examples) == 19 and examples.pixels is None
+
+
 def test_too_much_that_is_broken_stops_the_run_after_it_is_listed(config, tmp_path):
     message = "1 of 20 examples are broken, .*; mend them, or raise data.max_bad_fract"
     with pytest.raises(ValueError, match=message):
