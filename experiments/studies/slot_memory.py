@@ -38,9 +38,7 @@ def measure(quick):
 
 def measure_step(accumulate, momentum_dtype, num_layers):
     """The numbers of a row, measured in this process."""
-    # The peak is to be that of the tensors alone: not of operations that happen to run
-    # side by side, nor of what the heap keeps of tensors that are gone.
-    tf.config.threading.set_inter_op_parallelism_threads(1)
+    # The peak is to be that of tensors, not of what the heap keeps when they are gone.
     ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 2**20)
     keras.utils.set_random_seed(0)
     configuration = ConfigDict(zoo.configuration("basic_nano"))
