@@ -9,10 +9,11 @@ import dataclasses
 
 import numpy as np
 
-from basic_tf.data import ssim, ssim_features
+from basic_tf.data import batches, sources, ssim, ssim_features
 
 THRESHOLD = 0.5
 MIN_SLACK = 0.4
+BATCH = 256  # images that are decoded at a time
 PAIRS = 128  # compared at a time, which stay in the processor's cache
 ROUNDING = 1e-3  # more than what float32 can be off by
 
@@ -24,6 +25,36 @@ class Match:
     image: int
     evaluation_image: int
     score: float
+
+
+def gray_batches(examples):
+    """The images of some `Examples` in order, `[b, 32, 32]` float32 in [0, 1]."""
+    for batch in batches.evaluation_batches(examples, ssim.IMAGE_SIZE, BATCH):
+        yield ssim.to_gray(batch)
+
+
+def load_evaluation(names, data_dir=None, threshold=THRESHOLD, exhaustive=False):
+    """Reads sources of evaluation images.
+
+    Args:
+        names: sources, as `sources.load` takes them.
+        data_dir: as there.
+        threshold: as `EvaluationImages` takes it.
+        exhaustive: the same.
+
+    Returns:
+        `(EvaluationImages, their names)`; a name is `SOURCE#ROW`.
+
+    Raises:
+        tf.errors.OpError: if an image cannot be decoded.
+    """
+    images, names_of_images = [], []
+    for name in names:
+        examples = sources.load(name, data_dir)
+        images += gray_batches(examples)
+        names_of_images += [f"{name}#{row}" for row in range(len(examples))]
+    held = EvaluationImages(np.concatenate(images), threshold, exhaustive)
+    return held, names_of_images
 
 
 class EvaluationImages:

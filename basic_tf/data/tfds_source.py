@@ -1,6 +1,7 @@
 """`tfds:NAME[/CONFIG]:SPLIT`: a data set of TensorFlow Datasets."""
 
 import collections
+import dataclasses
 
 import numpy as np
 import tensorflow as tf
@@ -104,16 +105,23 @@ def _records(builder, info):
             f"{builder.info.full_name} is kept as {builder.info.file_format.value}, "
             "whose records cannot be read on demand; prepare it as tfrecord"
         )
-    decoders = {"image": tfds.decode.SkipDecoding()}
-
-    def extract(record):
-        features = builder.info.features
-        return features.deserialize_example(record, decoders=decoders)["image"]
-
     paths, rows = [], []
     for number, part in enumerate(info.file_instructions):
         offsets, _ = tfrecord_source.record_offsets(part.filename)
         end = None if part.take < 0 else part.skip + part.take
         rows += [(number, offset) for offset in offsets[part.skip : end]]
         paths.append(part.filename)
+    extract = _ImageExtractor(builder)
     return image_places.Records(paths, np.array(rows, np.int64), extract)
+
+
+@dataclasses.dataclass(frozen=True)
+class _ImageExtractor:
+    """From a record to the bytes of its image; can be pickled, as a builder can."""
+
+    builder: tfds.core.DatasetBuilder
+
+    def __call__(self, record):
+        decoders = {"image": tfds.decode.SkipDecoding()}
+        features = self.builder.info.features
+        return features.deserialize_example(record, decoders=decoders)["image"]
