@@ -17,14 +17,12 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-import numpy as np
 from absl import flags
 
 from basic_tf import files
-from basic_tf.data import batches, contact_sheet, contamination, sources, ssim
+from basic_tf.data import contact_sheet, contamination, sources
 from experiments import command_line
 
-BATCH = 256
 _TRAINING = flags.DEFINE_string("training", None, "Source of the training images.")
 _EVALUATION = flags.DEFINE_list("evaluation", None, "Sources of evaluation images.")
 _OUTPUT = flags.DEFINE_string("output", None, "Folder of the results.")
@@ -42,17 +40,12 @@ _JSON = flags.DEFINE_boolean("json", False, "Print the summary as JSON.")
 def main(arguments):
     command_line.refuse(arguments)
     command_line.check_folder(_OUTPUT.value)
-    keys, images = [], []
-    for source in _EVALUATION.value:
-        examples = sources.load(source, _DATA_DIR.value)
-        images += list(_gray_batches(examples))
-        keys += [(source, key) for key in examples.keys]
-    held = contamination.EvaluationImages(
-        np.concatenate(images), _THRESHOLD.value, _EXHAUSTIVE.value
+    held, keys = contamination.load_evaluation(
+        _EVALUATION.value, _DATA_DIR.value, _THRESHOLD.value, _EXHAUSTIVE.value
     )
     training = sources.load(_TRAINING.value, _DATA_DIR.value)
     dropped, shown, done = [], [], 0
-    for batch in _gray_batches(training):
+    for batch in contamination.gray_batches(training):
         for match in held.find(batch):
             source, key = keys[match.evaluation_image]
             row = {
@@ -73,13 +66,6 @@ def main(arguments):
         )  # fmt: skip
     print(file=sys.stderr)
     _write(dropped, shown, held, len(training))
-
-
-def _gray_batches(examples):
-    """The images in order, `[b, 32, 32]` float32."""
-    dataset = batches.evaluation_batches(examples, ssim.IMAGE_SIZE, BATCH)
-    for images, mask in dataset.as_numpy_iterator():
-        yield ssim.to_gray(images[mask])
 
 
 def _write(dropped, shown, held, count):

@@ -55,8 +55,7 @@ def drop(examples, usable):
     """
     if usable.all():
         return examples
-    read = examples.images.reader()
-    bad = [_describe(examples, index, read) for index in np.flatnonzero(~usable)]
+    bad = explain(examples, np.flatnonzero(~usable))
     kept = examples.select(usable)
     return dataclasses.replace(kept, bad=(*examples.bad, *bad))
 
@@ -74,8 +73,13 @@ def image_sizes(examples):
     return sizes
 
 
-def _try(load, count):
-    """Yields `(indices, what load gives for them)`, without those where it fails."""
+def try_all(load, count):
+    """Iterator over `(indices, what load gives for them)`, without those that fail.
+
+    Args:
+        load: function from the index of an image to tensors, in TensorFlow ops.
+        count: N.
+    """
     tried = (
         tf.data.Dataset.range(count)
         .map(lambda i: (i, load(i)), num_parallel_calls=tf.data.AUTOTUNE)
@@ -83,21 +87,30 @@ def _try(load, count):
         .batch(1024)
         .prefetch(2)
     )
-    for indices, values in tried:
+    return iter(tried)
+
+
+def _try(load, count):
+    """`try_all` that says how far it is."""
+    for indices, values in try_all(load, count):
         yield indices, values
         logging.log_every_n_seconds(
             logging.INFO, "decoded the images up to %d of %d", 10, indices[-1], count
         )
 
 
-def _describe(examples, index, read):
-    """Why an image could not be decoded."""
-    key = examples.keys[index] if examples.keys else f"example {index}"
-    reason = "image that could be read only later"
-    try:
-        decoding.decode_image(read(tf.constant(index)))
-    except tf.errors.OpError as error:
-        reason = _REASONS.get(type(error), "undecodable image")
-        if decoding.TOO_LARGE in error.message:
-            reason = decoding.TOO_LARGE
-    return BadExample(examples.images.file_of(index), key, reason)
+def explain(examples, indices):
+    """Why some images could not be decoded, a list of `BadExample`."""
+    read = examples.images.reader()
+    bad = []
+    for index in indices:
+        key = examples.keys[index] if examples.keys else f"example {index}"
+        reason = "image that could be read only later"
+        try:
+            decoding.decode_image(read(tf.constant(index)))
+        except tf.errors.OpError as error:
+            reason = _REASONS.get(type(error), "undecodable image")
+            if decoding.TOO_LARGE in error.message:
+                reason = decoding.TOO_LARGE
+        bad.append(BadExample(examples.images.file_of(index), key, reason))
+    return bad

@@ -9,10 +9,11 @@ import dataclasses
 
 import numpy as np
 
-from basic_tf.data import ssim, ssim_features
+from basic_tf.data import batches, sources, ssim, ssim_features
 
 THRESHOLD = 0.5
 MIN_SLACK = 0.4
+BATCH = 256  # images that are decoded at a time
 PAIRS = 128  # compared at a time, which stay in the processor's cache
 ROUNDING = 1e-3  # more than what float32 can be off by
 
@@ -24,6 +25,36 @@ class Match:
     image: int
     evaluation_image: int
     score: float
+
+
+def gray_batches(examples):
+    """The images of some `Examples` in order, `[b, 32, 32]` float32 in [0, 1]."""
+    dataset = batches.evaluation_batches(examples, ssim.IMAGE_SIZE, BATCH)
+    for images, mask in dataset.as_numpy_iterator():
+        yield ssim.to_gray(images[mask])
+
+
+def load_evaluation(names, data_dir=None, threshold=THRESHOLD, exhaustive=False):
+    """Reads sources of evaluation images.
+
+    Args:
+        names: sources, as `sources.load` takes them.
+        data_dir: as there.
+        threshold: as `EvaluationImages` takes it.
+        exhaustive: the same.
+
+    Returns:
+        `(EvaluationImages, [(source, key) of each])`.
+
+    Raises:
+        tf.errors.OpError: if an image cannot be decoded.
+    """
+    images, keys = [], []
+    for name in names:
+        examples = sources.load(name, data_dir)
+        images += gray_batches(examples)
+        keys += [(name, key) for key in examples.keys]
+    return EvaluationImages(np.concatenate(images), threshold, exhaustive), keys
 
 
 class EvaluationImages:

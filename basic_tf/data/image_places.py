@@ -15,6 +15,14 @@ import tensorflow as tf
 class InMemory(list):
     """N images, their bytes themselves."""
 
+    def place_of(self, index):
+        """What `at` makes the image of, a value that can be pickled."""
+        return self[index]
+
+    def at(self, places):
+        """The images at some places of this kind, in their order."""
+        return InMemory(places)
+
     def select(self, keep):
         """Those whose entry in `keep`, N booleans, is true."""
         return InMemory(itertools.compress(self, keep))
@@ -42,6 +50,14 @@ class Files:
     def __len__(self):
         return len(self.paths)
 
+    def place_of(self, index):
+        """As `InMemory.place_of`."""
+        return self.paths[index]
+
+    def at(self, places):
+        """As `InMemory.at`."""
+        return Files(list(places))
+
     def select(self, keep):
         """As `InMemory.select`."""
         return Files(list(itertools.compress(self.paths, keep)))
@@ -65,6 +81,19 @@ class _InFiles:
 
     def __len__(self):
         return len(self.rows)
+
+    def place_of(self, index):
+        """As `InMemory.place_of`."""
+        file, *rest = self.rows[index].tolist()
+        return (self.paths[file], *rest)
+
+    def at(self, places):
+        """As `InMemory.at`."""
+        paths = sorted({path for path, *_ in places})
+        number_of = {path: number for number, path in enumerate(paths)}
+        rows = [(number_of[path], *rest) for path, *rest in places]
+        rows = np.array(rows, np.int64).reshape(-1, self.rows.shape[1])
+        return dataclasses.replace(self, paths=paths, rows=rows)
 
     def select(self, keep):
         """As `InMemory.select`."""

@@ -1,6 +1,8 @@
 """`tfds:NAME[/CONFIG]:SPLIT`: a data set of TensorFlow Datasets."""
 
 import collections
+import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -117,18 +119,27 @@ def image_records(builder, info, feature, choose=tf.identity):
             f"{builder.info.full_name} is kept as {builder.info.file_format.value}, "
             "whose records cannot be read on demand; prepare it as tfrecord"
         )
-    partial = tfds.decode.PartialDecoding({feature: True})
-    features = partial.extract_features(builder.info.features)
-    decoders = {feature: tfds.decode.SkipDecoding()}
-
-    def extract(record):
-        stored = features.deserialize_example(record, decoders=decoders)
-        return choose(stored[feature])
-
     paths, rows = [], []
     for number, part in enumerate(info.file_instructions):
         offsets, _ = tfrecord_source.record_offsets(part.filename)
         end = None if part.take < 0 else part.skip + part.take
         rows += [(number, offset) for offset in offsets[part.skip : end]]
         paths.append(part.filename)
+    extract = _ImageExtractor(builder, feature, choose)
     return image_places.Records(paths, np.array(rows, np.int64), extract)
+
+
+@dataclasses.dataclass(frozen=True)
+class _ImageExtractor:
+    """From a record to the bytes of its image; can be pickled, as a builder can."""
+
+    builder: tfds.core.DatasetBuilder
+    feature: str
+    choose: Callable
+
+    def __call__(self, record):
+        partial = tfds.decode.PartialDecoding({self.feature: True})
+        features = partial.extract_features(self.builder.info.features)
+        decoders = {self.feature: tfds.decode.SkipDecoding()}
+        stored = features.deserialize_example(record, decoders=decoders)
+        return self.choose(stored[self.feature])

@@ -6,8 +6,10 @@
 | `texts` | its captions, any number of strings in UTF-8 |
 | `labels` | names of its classes, any number of strings in UTF-8 |
 | `key` | a name for it, a string; need not be there |
+| `token_ids` | T x L ids of its T captions, one after another; need not be there |
 
-A record needs an image, and a caption or a label.
+A record needs an image, and a caption or a label. `token_ids` is for other programs:
+what is read here is tokenised as any other source.
 """
 
 import functools
@@ -27,8 +29,11 @@ _FEATURES = {
 _FRAME_SIZE = 16  # bytes of a record besides its data: the length, two checksums
 
 
-def to_record(image_bytes, texts=(), labels=(), key=""):
-    """A record of a file that `load` reads, bytes for `tf.io.TFRecordWriter.write`."""
+def to_record(image_bytes, texts=(), labels=(), key="", token_ids=None):
+    """A record of a file that `load` reads, bytes for `tf.io.TFRecordWriter.write`.
+
+    `token_ids` is `[T, L]` int; None to write none.
+    """
     values = {
         "image": [image_bytes],
         "texts": [text.encode() for text in texts],
@@ -39,6 +44,9 @@ def to_record(image_bytes, texts=(), labels=(), key=""):
         name: tf.train.Feature(bytes_list=tf.train.BytesList(value=value))
         for name, value in values.items()
     }
+    if token_ids is not None:
+        ids = tf.train.Int64List(value=np.ravel(token_ids))
+        features["token_ids"] = tf.train.Feature(int64_list=ids)
     example = tf.train.Example(features=tf.train.Features(feature=features))
     return example.SerializeToString(deterministic=True)
 

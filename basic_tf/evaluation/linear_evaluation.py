@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import layers
 
-from basic_tf.data import batches
+from basic_tf.data import batches, example_order
 
 MOMENTUM = 0.9
 LEARNING_RATE = 0.1  # at a batch of 256, and in proportion
@@ -63,7 +63,7 @@ def train(features, labels, num_classes, batch_size=4096, epochs=EPOCHS, seed=0)
         jit_compile=False,
     )
     fields = {"x": batches.row_loader(features), "y": batches.row_loader(labels)}
-    indices = batches.shuffled_indices(len(labels), batch_size, 0, steps, seed)
+    indices = example_order.shuffled_indices(len(labels), batch_size, 0, steps, seed)
     dataset = batches.training_batches(indices, fields)
     dataset = dataset.map(lambda batch: (batch["x"], batch["y"]))
     model.fit(dataset, shuffle=False, verbose=0)

@@ -72,6 +72,10 @@ def _fixed(*names):
     return lambda features: list(names)
 
 
+def _middle(frames):
+    return frames[tf.size(frames) // 2]
+
+
 READINGS = {
     "voc": tfds_reading.Reading(
         ("labels", "labels_no_difficult"), _voc_labels, _voc_names
@@ -95,7 +99,7 @@ READINGS = {
         lambda features: features["label"][tf.newaxis],
         lambda features: features["label"].names,
         image="video",
-        choose=lambda frames: frames[tf.size(frames) // 2],
+        choose=_middle,
     ),
     "captions": tfds_reading.Reading(
         ("captions",),

@@ -14,7 +14,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from basic_tf.data import batches
+from basic_tf.data import batches, example_order
 from basic_tf.evaluation import features
 from basic_tf.training import (
     checkpoints,
@@ -82,7 +82,7 @@ def check_phase(name, config, model, examples, mesh=None):
             raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
         if config.kind == "supervised":
             examples = examples.labelled()
-        batches.batch_counts(examples.groups(), config.batch_size)
+        example_order.batch_counts(examples.groups(), config.batch_size)
         phase_sizes.check(config, mesh)
         if config.kind == "supervised":
             if not examples.label_sets:
@@ -158,7 +158,7 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed, mesh=
 
 def _announce_batches(name, groups, batch_size):
     """Says what an epoch leaves out."""
-    counts = batches.batch_counts(groups, batch_size)
+    counts = example_order.batch_counts(groups, batch_size)
     for count, (size, _) in zip(counts, groups, strict=True):
         logging.info(
             "phase %s: %d examples, %d of them in each of %d batches; %d others, drawn "
@@ -171,7 +171,7 @@ def _make_parts(
     config, examples, fields, image_size, seed, first_step, last_step, *parts
 ):
     """See `distribution.distribute_batches`, of the batches of some steps."""
-    indices_by_step = batches.mixed_indices(
+    indices_by_step = example_order.mixed_indices(
         examples.groups(), config.batch_size, first_step, last_step, seed, *parts
     )
     images = None

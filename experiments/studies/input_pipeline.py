@@ -27,7 +27,13 @@ from matplotlib import figure
 from PIL import Image
 
 from basic_tf import memory
-from basic_tf.data import augmentation, batches, decoding, tfrecord_source
+from basic_tf.data import (
+    augmentation,
+    batches,
+    decoding,
+    example_order,
+    tfrecord_source,
+)
 from basic_tf.training import run_data
 from experiments.configs import csv as csv_config
 from experiments.studies import fresh_process, page
@@ -125,7 +131,7 @@ def _whole(source, image_size, examples, folder):
     config.data.train = source
     config.model.image_encoder.image_size = image_size
     found, tokenizer = run_data.load(config, pathlib.Path(folder))
-    steps = batches.mixed_indices(found.groups(), BATCH, 0, examples // BATCH, 0)
+    steps = example_order.mixed_indices(found.groups(), BATCH, 0, examples // BATCH, 0)
     images = batches.training_images(
         found, image_size, steps, 0, config.phases.joint.augmentation.to_dict()
     )

@@ -27,7 +27,7 @@ from absl import flags
 from matplotlib import figure
 
 from basic_tf import losses
-from basic_tf.data import batches, sources, tokenizer
+from basic_tf.data import batches, example_order, sources, tokenizer
 from basic_tf.models import zoo
 from basic_tf.optimizers import adafactorw
 from basic_tf.optimizers.moments import mean_squares
@@ -116,7 +116,7 @@ def _measure_errors(num_steps, warmup_steps, microbatches):
 
 
 def _batches(examples, pieces, num_steps):
-    indices = batches.shuffled_indices(len(examples), BATCH_SIZE, 0, num_steps, 0)
+    indices = example_order.shuffled_indices(len(examples), BATCH_SIZE, 0, num_steps, 0)
     images = batches.training_images(examples, 32, indices, 0)
     for (_, rows), pixels in tf.data.Dataset.zip(indices, images):
         yield pixels, pieces([examples.captions[row] for row in rows.numpy()])

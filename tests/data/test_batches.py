@@ -3,58 +3,9 @@ import io
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image
 
-from basic_tf.data import batches, checking, sources
-
-
-def indices(num_examples, batch_size, first, last, seed=0):
-    dataset = batches.shuffled_indices(num_examples, batch_size, first, last, seed)
-    return [index.numpy() for _, index in dataset]
-
-
-@settings(deadline=None, max_examples=15)
-@given(st.integers(2, 40), st.integers(1, 10), st.integers(0, 5))
-def test_no_epoch_holds_an_example_twice(num_examples, batch_size, seed):
-    batch_size = min(batch_size, num_examples)
-    steps = num_examples // batch_size
-    drawn = indices(num_examples, batch_size, 0, 2 * steps, seed)
-    for epoch in (drawn[:steps], drawn[steps:]):
-        part = np.concatenate(epoch)
-        assert len(part) == len(set(part)) == steps * batch_size
-        assert set(part) <= set(range(num_examples))
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_every_example_is_as_likely_at_every_place_of_an_epoch(seed):
-    epochs = 400
-    drawn = np.reshape(indices(10, 8, 0, epochs, seed), (epochs, 8))
-    for place in range(8):
-        counts = np.bincount(drawn[:, place], minlength=10)
-        # Chi-squared with 9 degrees of freedom: 34 is passed once in 10,000 tries.
-        assert np.sum((counts - epochs / 10) ** 2) / (epochs / 10) < 34
-    neighbours = np.abs(np.diff(drawn)) == 1
-    assert np.mean(neighbours) == pytest.approx(0.2, abs=0.03)  # 18 of 90 pairs
-
-
-def test_a_batch_depends_on_seed_and_step_alone():
-    whole = indices(50, 8, 0, 20)
-    np.testing.assert_array_equal(whole[13:], indices(50, 8, 13, 20))
-    assert any(
-        (a != b).any() for a, b in zip(whole, indices(50, 8, 0, 20, 1), strict=True)
-    )
-
-
-def test_epochs_are_shuffled_differently():
-    drawn = np.concatenate(indices(64, 8, 0, 16))
-    assert (drawn[:64] != drawn[64:]).any()
-
-
-def test_fewer_examples_than_a_batch_are_refused():
-    with pytest.raises(ValueError, match="batch_size 9 is more than the 8 examples"):
-        batches.shuffled_indices(8, 9, 0, 1, 0)
+from basic_tf.data import batches, checking, example_order, sources
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +37,11 @@ def test_images_and_labels_belong_together(examples, is_kept):
     if is_kept:
         examples = checking.check_images(examples, 8)
         np.testing.assert_array_equal(examples.pixels, pixels_of(examples))
-    steps = batches.shuffled_indices(10, 4, 0, 5, seed=7)
+    steps = example_order.shuffled_indices(10, 4, 0, 5, seed=7)
     images = batches.training_images(examples, 8, steps, seed=7)
     fields = {"labels": batches.label_loader(examples)}
     dataset = batches.training_batches(steps, fields, images)
-    expected = np.stack(indices(10, 4, 0, 5, seed=7))
+    expected = np.stack([rows.numpy() for _, rows in steps])
     for batch, index in zip(dataset, expected, strict=True):
         np.testing.assert_allclose(
             batch["image"], pixels_of(examples)[index] / 255, atol=1e-6
@@ -110,7 +61,7 @@ AUGMENTATIONS = [
 @pytest.mark.parametrize("augmentation", AUGMENTATIONS)
 def test_augmentation_is_the_same_after_a_resume(examples, augmentation):
     def images(first, seed=1):
-        steps = batches.shuffled_indices(10, 4, first, 6, seed=1)
+        steps = example_order.shuffled_indices(10, 4, first, 6, seed=1)
         dataset = batches.training_images(
             examples, 8, steps, seed=seed, augmentation=augmentation
         )
@@ -124,7 +75,7 @@ def test_augmentation_is_the_same_after_a_resume(examples, augmentation):
 @pytest.mark.parametrize("augmentation", AUGMENTATIONS)
 def test_every_place_of_a_batch_is_augmented_differently(examples, augmentation):
     same = sources.Examples([examples.images[0]] * 8, [""] * 8)
-    steps = batches.shuffled_indices(8, 8, 0, 2, seed=1)
+    steps = example_order.shuffled_indices(8, 8, 0, 2, seed=1)
     dataset = batches.training_images(same, 8, steps, 1, augmentation)
     images = np.concatenate([images.numpy() for images in dataset])
     # Few boxes fit so small an image.
@@ -135,14 +86,14 @@ def test_a_crop_is_one_of_the_whole_image_where_pixels_are_kept(examples):
     wide = examples.images[0]
     kept = checking.check_images(sources.Examples([wide] * 4, [""] * 4), 4)
     assert kept.pixels.shape == (4, 4, 4, 3)
-    steps = batches.shuffled_indices(4, 4, 0, 1, seed=1)
+    steps = example_order.shuffled_indices(4, 4, 0, 1, seed=1)
     crop = {"crop": {"area": (1.0, 1.0), "aspect_ratio": (1.0, 1.0)}}
     (images,) = batches.training_images(kept, 8, steps, 1, crop)
     np.testing.assert_allclose(images[0], pixels_of(examples)[0] / 255, atol=1e-6)
 
 
 def test_an_unknown_augmentation_is_refused(examples):
-    steps = batches.shuffled_indices(10, 4, 0, 1, seed=1)
+    steps = example_order.shuffled_indices(10, 4, 0, 1, seed=1)
     with pytest.raises(ValueError, match="augmentation 'zoom' is none of crop, flip"):
         batches.training_images(examples, 8, steps, 1, {"zoom": {}})
 
@@ -194,65 +145,6 @@ def test_a_balanced_label_weighs_as_it_is_rare(balance, expected):
 def test_pixels_kept_at_another_size_are_refused(examples):
     with pytest.raises(ValueError, match="kept at 8, not at 16"):
         batches.image_loader(checking.check_images(examples, 8), 16)
-
-
-def test_the_parts_of_a_batch_are_the_batch():
-    whole = list(batches.shuffled_indices(50, 12, 1, 3, seed=5).as_numpy_iterator())
-    parts = [
-        list(batches.shuffled_indices(50, 12, 1, 3, 5, 4, own).as_numpy_iterator())
-        for own in ((0, 1), (2, 3))
-    ]
-    for position, (step, indices) in enumerate(whole):
-        own = [part for machine in parts for part in machine[2 * position :][:2]]
-        assert [number for number, _ in own] == [4 * step + k for k in range(4)]
-        np.testing.assert_array_equal(np.concatenate([p for _, p in own]), indices)
-
-
-@pytest.mark.parametrize(
-    ("groups", "batch_size", "counts"),
-    [
-        ([(9, 1.0)], 4, [4]),
-        ([(9, 3), (9, 1)], 8, [6, 2]),
-        ([(9, 1), (9, 1), (9, 1)], 8, [3, 3, 2]),
-        ([(9, 0.7), (9, 0.3)], 4, [3, 1]),
-    ],
-)
-def test_a_batch_has_the_shares_of_the_weights(groups, batch_size, counts):
-    assert batches.batch_counts(groups, batch_size) == counts
-
-
-def test_a_group_too_small_for_a_batch_is_refused():
-    with pytest.raises(ValueError, match="8, 6 of a source, is more than the 3 exam"):
-        batches.batch_counts([(3, 3), (9, 1)], 8)
-    assert batches.batch_counts([(3, 3), (9, 1)], 4) == [3, 1]  # what it says to use
-    with pytest.raises(
-        ValueError, match=r"no place for .* weight 0\.1; use 10 or more"
-    ):
-        batches.batch_counts([(9, 0.9), (9, 0.1)], 4)
-
-
-def mixed(first, last, *parts):
-    groups = [(10, 1.0), (7, 2.0)]
-    dataset = batches.mixed_indices(groups, 6, first, last, 4, *parts)
-    return np.stack([indices for _, indices in dataset.as_numpy_iterator()])
-
-
-def test_every_batch_of_a_mixture_holds_the_shares_of_its_sources():
-    drawn = mixed(0, 30)
-    assert ((drawn < 10).sum(axis=1) == 2).all()
-    for start, size, count in ((0, 10, 2), (10, 7, 4)):
-        of_group = drawn[(drawn >= start) & (drawn < start + size)]
-        epochs = of_group.reshape(-1, size // count * count)[: 30 // (size // count)]
-        assert all(len(set(epoch)) == len(epoch) for epoch in epochs)
-        assert set(of_group) == set(range(start, start + size))
-    first = np.mean(drawn[:, 0] < 10)  # no source has a place of its own in the batch
-    assert 0.1 < first < 0.6
-
-
-def test_a_mixture_depends_on_seed_and_step_alone_and_is_split():
-    np.testing.assert_array_equal(mixed(0, 9)[4:], mixed(4, 9))
-    parts = mixed(0, 9, 2, (0, 1))
-    np.testing.assert_array_equal(parts.reshape(9, 6), mixed(0, 9))
 
 
 def test_one_of_several_captions_is_drawn_by_seed_and_step():

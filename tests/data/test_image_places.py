@@ -1,3 +1,4 @@
+import pickle
 import subprocess
 import sys
 
@@ -44,6 +45,17 @@ def test_places_are_selected_each_from_its_own(tmp_path, keep):
     expected = [word for word, is_kept in zip(words, keep, strict=True) if is_kept]
     assert read(kept, list(range(sum(keep)))) == expected
     assert len(kept) == sum(keep)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_images_are_found_by_their_places_alone(tmp_path, part):
+    images = several(tmp_path).parts[part]
+    indices = list(range(len(images)))
+    places = [images.place_of(index) for index in indices[::-1]]
+    places = pickle.loads(pickle.dumps(places))
+    kind = pickle.loads(pickle.dumps(images.at([])))
+    assert len(kind) == 0
+    assert read(kind.at(places), indices[::-1]) == read(images, indices)
 
 
 def test_a_part_beyond_the_end_of_its_file_fails(tmp_path):

@@ -1,4 +1,5 @@
 import io
+import pickle
 
 import pytest
 import tensorflow_datasets as tfds
@@ -100,6 +101,8 @@ def test_a_large_split_is_read_on_demand_and_the_same(tmp_path, monkeypatch, spl
     on_demand = tfds_source.load("glyphs/tiny", split, tmp_path)
     assert on_demand.images.file_of(0).endswith(".tfrecord-00000-of-00001")
     assert image_bytes(on_demand) == whole.images
+    sent = pickle.loads(pickle.dumps(on_demand))  # as to a worker
+    assert image_bytes(sent) == whole.images
     assert on_demand.captions == whole.captions
     assert on_demand.label_sets == whole.label_sets
     assert on_demand.keys == whole.keys

@@ -44,6 +44,15 @@ def test_a_caption_that_is_not_utf_8_is_read(tmp_path):
     assert tfrecord_source.load(path).captions == ["caf\ufffd 0"]
 
 
+def test_token_ids_beside_the_captions_are_for_others(tmp_path):
+    content = record(0, texts=["a", "b"], token_ids=[[5, 1], [6, 1]])
+    example = tf.train.Example.FromString(content)
+    ids = example.features.feature["token_ids"].int64_list.value
+    assert list(ids) == [5, 1, 6, 1]
+    examples = tfrecord_source.load(write(tmp_path / "0.tfrecord", [content]))
+    assert examples.captions == ["a", "b"]
+
+
 def test_broken_records_are_skipped_and_the_others_come_once(tmp_path):
     other = tf.train.Example(
         features=tf.train.Features(
