@@ -7,6 +7,18 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import hypothesis
 import keras
 import pytest
+from absl import flags
+
+_define = flags.FlagValues.__setitem__
+
+
+def _define_anew(flag_values, name, flag):
+    """Programs have flags of the same names, and one process imports several."""
+    flag.allow_override = True
+    _define(flag_values, name, flag)
+
+
+flags.FlagValues.__setitem__ = _define_anew
 
 pytest.register_assert_rewrite("tests.models.model_test_case")
 

@@ -35,7 +35,7 @@ from basic_tf.data import (
     tfrecord_source,
 )
 from basic_tf.training import run_data
-from experiments.configs import csv as csv_config
+from experiments.configs import pairs
 from experiments.studies import fresh_process, page
 
 DECODE, DECODE_RESIZE, WHOLE = "decode", "decode_resize", "whole_pipeline"
@@ -127,7 +127,7 @@ def _of_memory(files, image_size, examples, stage):
 
 def _whole(source, image_size, examples, folder):
     """The batches of a training run on one's own pairs."""
-    config = csv_config.get_config("-")
+    config = pairs.get_config("csv:-")
     config.data.train = source
     config.model.image_encoder.image_size = image_size
     found, tokenizer = run_data.load(config, pathlib.Path(folder))

@@ -90,7 +90,7 @@ def test_options_that_a_step_does_not_heed_are_refused(options):
 
 
 def test_a_variable_with_a_constraint_is_refused():
-    dense = keras.layers.Dense(2, kernel_constraint="non_neg")
+    dense = keras.layers.Dense(2, kernel_constraint="non_neg", name="dense")
     dense.build((None, 3))
     with pytest.raises(ValueError, match="dense/kernel has a constraint, which a step"):
         adafactorw.AdaFactorW().build(dense.trainable_variables)
