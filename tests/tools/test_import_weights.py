@@ -96,7 +96,7 @@ def test_the_run_is_exported_with_its_tokenizer(workdir, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"workdir": "{folder}"}, "source0 is not empty; name a new folder"),
+        ({"workdir": "{folder}"}, " is not empty; name a new folder"),
         ({"model": "vit_b_33"}, "--model vit_b_33 is neither a file nor one of vit_b"),
         ({"model": "rn50"}, "makes 517 ids and the model has 49408"),
         ({"weights": "{folder}/a.json"}, "a.json is no whole safetensors or PyTorch"),
