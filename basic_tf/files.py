@@ -1,5 +1,6 @@
-"""Files that are there whole or not at all."""
+"""Files that are written whole or not at all, and files of JSON."""
 
+import json
 import pathlib
 import uuid
 
@@ -22,3 +23,16 @@ def write_whole(path, content):
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def read_json(path):
+    """The content of a JSON file, which people write.
+
+    Raises:
+        ValueError: naming the file and the place that is not JSON.
+        OSError: if it cannot be read.
+    """
+    try:
+        return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from None

@@ -40,3 +40,11 @@ def test_writers_at_once_leave_the_content_of_one(tmp_path):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         list(pool.map(write, contents))
     assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_what_is_not_json_is_named(tmp_path):
+    (tmp_path / "a.json").write_text('{"a": "ü"}', encoding="utf-8")
+    assert files.read_json(tmp_path / "a.json") == {"a": "ü"}
+    (tmp_path / "a.json").write_bytes(b'{"a": ')
+    with pytest.raises(ValueError, match=r"a\.json is not JSON: "):
+        files.read_json(tmp_path / "a.json")

@@ -83,8 +83,8 @@ def _found(section, name, value=1):
     return pvalue.TaggedOutput(FOUND, ((section, name), value))
 
 
-class Decode(beam.DoFn):
-    """The number of a slice to those of its rows that no filter drops by themselves."""
+class _Planned(beam.DoFn):
+    """A stage whose workers read the plan in the folder `partial`."""
 
     def __init__(self, partial):
         self._partial = partial
@@ -93,6 +93,13 @@ class Decode(beam.DoFn):
         self._plan = dataset_plan.read_plan(self._partial)
         self._request = self._plan.request
         self._tokenizer = self._plan.make_tokenizer()
+
+
+class Decode(_Planned):
+    """The number of a slice to those of its rows that no filter drops by themselves."""
+
+    def setup(self):
+        super().setup()
         has_evaluation = bool(self._request.evaluation)
         self._evaluation = self._plan.read_evaluation() if has_evaluation else None
 
@@ -242,16 +249,8 @@ def write_shards(pipeline, rows, plan, is_sound):
     )
 
 
-class WriteShard(beam.DoFn):
+class WriteShard(_Planned):
     """`(shard, its rows)` to a file; what a manifest says of it as main output."""
-
-    def __init__(self, partial):
-        self._partial = partial
-
-    def setup(self):
-        self._plan = dataset_plan.read_plan(self._partial)
-        self._request = self._plan.request
-        self._tokenizer = self._plan.make_tokenizer()
 
     def process(self, group, is_sound):
         if not is_sound:

@@ -73,11 +73,7 @@ def _configuration(name):
     if not path.is_file():
         known = ", ".join(clip_configurations.CLIP_CONFIGURATIONS)
         raise ValueError(f"--model {name} is neither a file nor one of {known}")
-    try:
-        description = json.loads(path.read_text())
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
-    return open_clip_configuration.from_open_clip(description)
+    return open_clip_configuration.from_open_clip(files.read_json(path))
 
 
 def _write(workdir, configuration, vocabulary, model):

@@ -97,10 +97,7 @@ def read_names(path):
 
 
 def _read_lists(path):
-    try:
-        content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
+    content = files.read_json(path)
     if not isinstance(content, dict):
         raise ValueError(f"{path} is not an object of a list of texts for each task")
     for task, texts in content.items():

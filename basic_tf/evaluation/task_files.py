@@ -21,10 +21,10 @@ A file is an object of a task for each name. `source` alone is needed of its fie
 | `description` | for people |
 """
 
-import json
 import pathlib
 import re
 
+from basic_tf import files
 from basic_tf.evaluation import prompts, readings, task_metrics
 
 _FOLDER = pathlib.Path(__file__).parent
@@ -74,10 +74,7 @@ def known_tasks(paths=()):
 
 def read(path):
     """The tasks of a file, as `known_tasks`."""
-    try:
-        content = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
+    content = files.read_json(path)
     if not isinstance(content, dict):
         raise ValueError(f"{path} is not an object of a task for each name")
     for name, task in content.items():
