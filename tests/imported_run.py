@@ -2,11 +2,11 @@
 
 import json
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import safetensors.numpy
+
+from tests import child_processes
 
 ORACLES = pathlib.Path(__file__).parent / "oracles"
 VOCABULARY = b"a title\nh o\nho m\nhom e</w>\n"
@@ -16,9 +16,8 @@ PREPROCESSING = {"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4]}
 
 def run_program(name, *arguments, **values):
     """Runs `python -m name` with arguments and flags; what it ended with."""
-    command = [sys.executable, "-m", name, *map(str, arguments)]
-    command += [f"--{flag}={value}" for flag, value in values.items()]
-    return subprocess.run(command, capture_output=True, text=True)
+    options = [f"--{flag}={value}" for flag, value in values.items()]
+    return child_processes.run(["-m", name, *arguments, *options])
 
 
 def import_run(folder):

@@ -1,17 +1,15 @@
 """The commands of README's "Bring your own data" do what it says, on data like its."""
 
 import concurrent.futures
-import os
 import pathlib
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
 import tensorflow as tf
 
 from basic_tf.data import tfrecord_source
+from tests import child_processes
 from tests.data.source_files import picture, write_tar
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -54,13 +52,7 @@ def folder(tmp_path_factory):
 def run(command, folder):
     """What a command ends with, whose paths are those of a folder."""
     paths = {"PYTHONPATH": str(ROOT), "TFDS_DATA_DIR": str(folder / "tfds")}
-    return subprocess.run(
-        [sys.executable, *command[1:]],
-        cwd=folder,
-        env=os.environ | paths,
-        capture_output=True,
-        text=True,
-    )
+    return child_processes.run(command[1:], paths, folder)
 
 
 def test_every_kind_of_source_is_inspected(folder):

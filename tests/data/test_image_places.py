@@ -1,12 +1,11 @@
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from basic_tf.data import image_places
+from tests import child_processes
 
 
 def several(folder):
@@ -70,6 +69,7 @@ PROGRAM = """
 import sys, time
 import numpy as np, tensorflow as tf
 from basic_tf.data import image_places
+from tests import child_processes
 tf.config.experimental.enable_op_determinism()
 tf.random.set_seed(0)
 path = sys.argv[1]
@@ -83,7 +83,8 @@ print(b"".join(indices.as_numpy_iterator()).hex())
 def test_parts_are_read_where_operations_are_deterministic(tmp_path):
     content = np.random.default_rng(0).bytes(80)
     (tmp_path / "parts").write_bytes(content)
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "parts")]
-    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    command = ["-c", PROGRAM, str(tmp_path / "parts")]
+    process = child_processes.run(command)
+    assert process.returncode == 0, process.stderr
     expected = b"".join(content[i : i + 10] for i in range(64)).hex()
     assert process.stdout.strip() == expected

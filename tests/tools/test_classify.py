@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 import types
 
 import keras
@@ -13,6 +11,7 @@ from PIL import Image
 from basic_tf.data import tokenizer
 from basic_tf.export import saved_model
 from basic_tf.models import zoo
+from tests import child_processes
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +28,8 @@ def exported(tmp_path_factory):
 
 
 def classify(exported, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "tools.classify", f"--saved_model={exported}"]
-        + list(map(str, arguments)),
-        capture_output=True,
-        text=True,
-    )
+    model = f"--saved_model={exported}"
+    return child_processes.run(["-m", "tools.classify", model, *arguments])
 
 
 def write(path, **options):

@@ -1,16 +1,11 @@
 import json
-import subprocess
-import sys
 
+from tests import child_processes
 from tests.data.source_files import cut_jpeg, picture, write_tar
 
 
 def inspect(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "tools.inspect_data", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-    )
+    return child_processes.run(["-m", "tools.inspect_data", *arguments])
 
 
 def test_a_source_is_counted_and_drawn(tmp_path):

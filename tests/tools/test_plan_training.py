@@ -1,16 +1,12 @@
 """The program prints plans, as a table and as JSON; a mistake is one line."""
 
 import json
-import subprocess
-import sys
+
+from tests import child_processes
 
 
 def run_program(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "tools.plan_training", *arguments],
-        capture_output=True,
-        text=True,
-    )
+    return child_processes.run(["-m", "tools.plan_training", *arguments])
 
 
 def test_json_has_the_numbers_of_every_strategy():
