@@ -1,6 +1,7 @@
 """Measurements in a process of their own, so that its peak memory is theirs alone."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -39,11 +40,12 @@ def run(study, measure_row=None):
     command_line.run(main)
 
 
-def measure(row):
+def measure(row, environment=None):
     """Measures a row of the running study's table in a fresh process.
 
     Args:
         row: dictionary, what is to be measured.
+        environment: variables that the process has besides those of this one.
 
     Returns:
         `row` with the numbers that the process printed.
@@ -53,7 +55,8 @@ def measure(row):
     """
     module = sys.modules["__main__"].__spec__.name
     command = [sys.executable, "-m", module, "--measure", json.dumps(row)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    variables = os.environ | (environment or {})
+    done = subprocess.run(command, capture_output=True, text=True, env=variables)
     if done.returncode:
         raise ChildProcessError(f"{row}: {done.stderr[-2000:]}")
     result = row | json.loads(done.stdout.splitlines()[-1])

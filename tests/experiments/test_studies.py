@@ -115,18 +115,22 @@ def test_encoder_speed_sets_the_profiled_step_beside_the_goal(share, verdict):
         "training_share": 0.9,
     }
     rows = [
-        {"name": "coatnet_0", "batch_size": 1} | row,
-        {"name": "coatnet_0", "batch_size": 16} | row | {"training_share": share},
+        {"name": name, "batch_size": batch_size, "large_pages": large_pages} | row
+        for name, batch_size, large_pages in encoder_speed._cases(quick=True)
     ]
+    rows[-1] |= {"training_per_second": 1.5, "training_share": share}
     profile = [{"operation": "MatMul", "count": 3, "seconds": 1.0, "share": 1.0}]
     summary = encoder_speed._summary(rows, [], profile)
     assert f"coatnet_0 in batches of 16 is {verdict} the goal of 35% of" in summary
+    assert "and 1.50 times as fast as without large pages (90%);" in summary
     assert summary.endswith("its operations' time goes to MatMul 100% (3).")
 
 
 def test_encoder_speed_always_measures_the_profiled_step_last():
     for quick in (False, True):
-        assert list(encoder_speed._cases(quick))[-1] == ("coatnet_0", 16)
+        *_, small, large = encoder_speed._cases(quick)
+        assert small == ("coatnet_0", 16, False)
+        assert large == ("coatnet_0", 16, True)
 
 
 def test_slot_memory_compares_steps_of_the_same_first_moments():
