@@ -40,12 +40,22 @@ def at_image_size(encoder, image_size):
         )
     copy = CoAtNet.from_config(encoder.get_config() | {"image_size": image_size})
     copy.build((None, image_size, image_size, 3))
-    for variable, source in zip(copy.variables, encoder.variables, strict=True):
-        value = source.value
-        if variable.shape != source.shape:
+    copy_weights(encoder, copy)
+    return copy
+
+
+def copy_weights(source, target):
+    """Gives a model the weights of one that differs in its CoAtNet's image size alone.
+
+    Args:
+        source: a built `CoAtNet`, or a model that has one.
+        target: a built model of the same kind.
+    """
+    for variable, given in zip(target.variables, source.variables, strict=True):
+        value = given.value
+        if variable.shape != given.shape:
             value = resize_table(value, variable.shape[1:])
         variable.assign(value)
-    return copy
 
 
 def resize_table(table, shape):

@@ -8,9 +8,11 @@ import keras
 from absl import logging
 from ml_collections import ConfigDict
 
+from basic_tf import files
 from basic_tf.data import clip_tokenizer, preprocessing
 from basic_tf.data import tokenizer as tokenizers
-from basic_tf.models import zoo
+from basic_tf.models import image_size, zoo
+from basic_tf.models.coatnet import CoAtNet
 from basic_tf.training import checkpoints
 
 
@@ -59,6 +61,37 @@ def load(workdir):
         image_size=config.model.image_encoder.image_size,
         label_names=json.loads((workdir / "labels.json").read_text()),
     )
+
+
+def start_from(workdir, model, configuration, vocabulary_size):
+    """Gives a new model the weights of a run; returns the checkpoint's path.
+
+    A CoAtNet may take images of another size than the run's: its tables of relative
+    positions are resized.
+
+    Args:
+        workdir: folder of the run.
+        model: built from the configuration that follows.
+        configuration: as `zoo.build` takes it.
+        vocabulary_size: likewise.
+
+    Raises:
+        FileNotFoundError: if the run has no checkpoint.
+        ValueError: if the weights are those of another model, or all are damaged.
+    """
+    prefix = newest_checkpoint(workdir)
+    theirs = files.read_json(pathlib.Path(workdir) / "config.json")["model"]
+    size = theirs["image_encoder"]["image_size"]
+    if size == model.image_encoder.image_size or not isinstance(
+        model.image_encoder, CoAtNet
+    ):
+        checkpoints.restore(prefix, model_variables(model))
+        return prefix
+    encoder = configuration["image_encoder"] | {"image_size": size}
+    first = zoo.build(configuration | {"image_encoder": encoder}, vocabulary_size)
+    checkpoints.restore(prefix, model_variables(first))
+    image_size.copy_weights(first, model)
+    return prefix
 
 
 def make_tokenizer(config, content):

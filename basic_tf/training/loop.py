@@ -160,8 +160,12 @@ def _train_phases(config, workdir, mesh, examples, tokenizer):
         checkpoints.restore(prefix, loaded_run.model_variables(model))
         logging.info("going on from %s", prefix)
     elif config.get("initial_run"):
-        first = loaded_run.newest_checkpoint(config.initial_run)
-        checkpoints.restore(first, loaded_run.model_variables(model))
+        first = loaded_run.start_from(
+            config.initial_run,
+            model,
+            config.model.to_dict(),
+            tokenizer.vocabulary_size,
+        )
         logging.info("starting from %s", first)
     while state.phase < len(config.phase_order):
         name = config.phase_order[state.phase]

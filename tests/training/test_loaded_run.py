@@ -11,7 +11,7 @@ from PIL import Image
 
 import basic_tf
 from basic_tf.data import tokenizer
-from basic_tf.models import zoo
+from basic_tf.models import image_size, zoo
 from basic_tf.training import checkpoints, loaded_run
 from tests.models.model_test_case import randomize_weights
 
@@ -101,3 +101,25 @@ def test_a_configuration_of_another_model_is_refused_by_name(written, tmp_path):
     (tmp_path / "config.json").write_text(config.to_json_best_effort())
     with pytest.raises(ValueError, match=r"does not fit this model: .*\(stored: \["):
         loaded_run.load(tmp_path)
+
+
+def test_weights_of_a_run_start_a_model_of_another_image_size(written):
+    workdir, model, ours = written
+    configuration = tiny_run.tiny_config("data").model.to_dict()
+    configuration["image_encoder"]["image_size"] = 48
+    larger = zoo.build(configuration, ours.vocabulary_size)
+    loaded_run.start_from(workdir, larger, configuration, ours.vocabulary_size)
+    expected = image_size.at_image_size(model.image_encoder, 48)
+    images = np.random.default_rng(0).random((2, 48, 48, 3), np.float32)
+    np.testing.assert_array_equal(larger.image_encoder(images), expected(images))
+    tokens = ours(["a red square"])
+    np.testing.assert_array_equal(larger.encode_text(tokens), model.encode_text(tokens))
+
+
+def test_weights_of_another_model_start_none(written):
+    workdir, _, ours = written
+    configuration = tiny_run.tiny_config("data").model.to_dict()
+    configuration["image_encoder"] |= {"image_size": 48, "widths": (8, 16, 64)}
+    wider = zoo.build(configuration, ours.vocabulary_size)
+    with pytest.raises(ValueError, match="step-00000010 does not fit this model: "):
+        loaded_run.start_from(workdir, wider, configuration, ours.vocabulary_size)
