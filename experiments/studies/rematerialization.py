@@ -1,6 +1,6 @@
 """What activations computed again save and cost in a CoAtNet step (BASIC section 5).
 
-Forward and backward of CoAtNet-0 on random images, with everything kept, with the
+Forward and backward of two CoAtNets on random images, with everything kept, with the
 outputs of layers with weights kept, and with the inputs of blocks kept. Of a step's
 peak memory the gradients are no activations, and are taken off. Prints first what each
 kind of block keeps of an image, as BASIC's figure 2 draws it.
@@ -24,6 +24,7 @@ from basic_tf.training import microbatching, rematerialization
 from basic_tf.training.stateless_encoder import StatelessEncoder
 from experiments.studies import fresh_process, page
 
+ENCODERS = ("coatnet_0", "coatnet_1")  # the second as deep as BASIC-M's
 IMAGE_SIZE = 128
 
 
@@ -32,7 +33,8 @@ def main(output, quick):
     os.environ["MALLOC_MMAP_THRESHOLD_"] = str(2**16)
     batch_size = 8 if quick else 32
     rows = [
-        fresh_process.measure({"mode": mode, "batch_size": batch_size})
+        fresh_process.measure({"name": name, "mode": mode, "batch_size": batch_size})
+        for name in (ENCODERS[:1] if quick else ENCODERS)
         for mode in rematerialization.MODES
     ]
     print("\n".join(block_map()))
@@ -40,9 +42,9 @@ def main(output, quick):
     print(_summary(rows))
 
 
-def _measure(mode, batch_size):
+def _measure(name, mode, batch_size):
     keras.utils.set_random_seed(0)
-    encoder = zoo.encoder("coatnet_0", image_size=IMAGE_SIZE)
+    encoder = zoo.encoder(name, image_size=IMAGE_SIZE)
     encoder.build((None, IMAGE_SIZE, IMAGE_SIZE, 3))
     stateless = StatelessEncoder(
         lambda images, training: encoder(images, training=training),
@@ -85,6 +87,14 @@ def block_map():
 
 
 def _summary(rows):
+    parts = [
+        _of_encoder([row for row in rows if row["name"] == name])
+        for name in dict.fromkeys(row["name"] for row in rows)
+    ]
+    return " ".join([*parts, "BASIC's cost 1.4 times the time."])
+
+
+def _of_encoder(rows):
     none, *others = rows
     parts = [
         f"{row['mode']} saves "
@@ -93,16 +103,18 @@ def _summary(rows):
         for row in others
     ]
     return (
-        f"CoAtNet-0 on {none['batch_size']} images of {IMAGE_SIZE} pixels takes "
+        f"{none['name']} on {none['batch_size']} images of {IMAGE_SIZE} pixels takes "
         f"{none['activations_mb']} MB for activations where all are kept; "
-        f"{'; '.join(parts)}. BASIC's cost 1.4 times the time."
+        f"{'; '.join(parts)}."
     )
 
 
 def _plot(rows):
     plot = figure.Figure(figsize=(6, 3))
     axes = plot.subplots()
-    axes.bar([row["mode"] for row in rows], [row["activations_mb"] for row in rows])
+    names = [f"{row['mode']}\n{row['name']}" for row in rows]
+    axes.bar(names, [row["activations_mb"] for row in rows])
+    axes.tick_params(axis="x", labelsize="small")
     axes.set_ylabel("MB of activations")
     return plot
 
