@@ -49,12 +49,16 @@ SIZES = {  # of `basic_nano`'s image encoder
     "medium": {"depths": (2, 2, 2, 4, 2), "widths": (32, 128, 192, 256, 256)},
 }
 BATCH_SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
+QUICK = (256,)
 VOCABULARY, LENGTH, IMAGE_SIZE = 400, 16, 32
 REPETITIONS, ENOUGH_SECONDS = 3, 20  # of a step: so many, or fewer where they are long
 
 _DEVICE = flags.DEFINE_enum("device", "cpu", ["cpu", "gpu"], "What to run on.")
 _NUM_DEVICES = flags.DEFINE_integer(
     "num_devices", 2, "Devices that share a step.", lower_bound=1
+)
+_BATCH_SIZES = flags.DEFINE_multi_integer(
+    "batch_size", BATCH_SIZES, "Pairs of a step; may be given several times."
 )
 _MEMORY_LIMIT = flags.DEFINE_integer(
     "memory_limit_mb", 16000, "What a step may take of the main memory, beside weights."
@@ -71,19 +75,22 @@ def main(output, quick):
         fresh_process.measure(
             {"size": size, "strategy": strategy, "batch_size": batch_size} | given
         )
-        for size, batch_size, strategy in _cases(quick, _NUM_DEVICES.value)
+        for size, batch_size, strategy in _cases(
+            list(SIZES)[:1] if quick else SIZES,
+            QUICK if quick else _BATCH_SIZES.value,
+            _NUM_DEVICES.value,
+        )
     ]
     page.write(output, "Cost of a step", _summary(rows), rows, [_plot(rows)])
     print(_summary(rows))
 
 
-def _cases(quick, num_devices):
+def _cases(sizes, batch_sizes, num_devices):
     """`(size, batch size, strategy)` of each row.
 
     Raises:
         ValueError: for a number of devices that does not divide every batch.
     """
-    sizes, batch_sizes = (("small",), (256,)) if quick else (SIZES, BATCH_SIZES)
     for batch_size in batch_sizes:
         microbatching.check_size("num_devices", num_devices, batch_size)
     return list(itertools.product(sizes, batch_sizes, STRATEGIES))

@@ -229,9 +229,10 @@ def test_step_cost_compares_the_largest_batch_that_fits_whole():
 
 
 def test_step_cost_refuses_devices_that_do_not_divide_a_batch():
-    assert len(step_cost._cases(True, 2)) == len(step_cost.STRATEGIES)
+    cases = step_cost._cases(["small"], [256], 2)
+    assert len(cases) == len(step_cost.STRATEGIES)
     with pytest.raises(ValueError, match="num_devices 3 does not divide batch size 64"):
-        step_cost._cases(False, 3)
+        step_cost._cases(step_cost.SIZES, step_cost.BATCH_SIZES, 3)
 
 
 def test_two_halves_spread_by_the_square_of_their_difference():
