@@ -41,12 +41,16 @@ _MESH = flags.DEFINE_string(
     "For spmd: model:4 splits the weights over 4 devices, batch:2,model:4 over 4 of 8.",
 )
 _LOGICAL_CPUS = flags.DEFINE_integer(
-    "logical_cpus", 1, "Devices to split the CPU into, to try others than `default`."
+    "logical_cpus",
+    1,
+    "Devices to split the CPU into, to try others than `default`.",
+    lower_bound=1,
 )
 
 
 def main(arguments):
     command_line.refuse(arguments)
+    command_line.check_folder(_WORKDIR.value)
     distribution.split_cpu(_LOGICAL_CPUS.value)
     tf.config.experimental.enable_op_determinism()  # a run resumes bit for bit
     try:

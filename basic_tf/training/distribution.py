@@ -1,6 +1,7 @@
 """Strategies of `tf.distribute` by name: data parallelism over devices, machines."""
 
 import contextlib
+import os
 import tempfile
 
 import tensorflow as tf
@@ -15,8 +16,24 @@ def _mirrored():
     return tf.distribute.MirroredStrategy([device.name for device in devices])
 
 
+def _multi_worker():
+    if not os.environ.get("TF_CONFIG"):
+        raise ValueError(
+            "strategy multi_worker needs the environment variable TF_CONFIG, such as "
+            '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, '
+            '"task": {"type": "worker", "index": 0}}'
+        )
+    return tf.distribute.MultiWorkerMirroredStrategy()
+
+
 def _tpu():
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver()
+    except ValueError as error:
+        raise ValueError(
+            "strategy tpu finds no TPU; set the environment variable TPU_NAME to the "
+            "name or address of one, or to local"
+        ) from error
     tf.config.experimental_connect_to_cluster(resolver)
     tf.tpu.experimental.initialize_tpu_system(resolver)
     return tf.distribute.TPUStrategy(resolver)
@@ -25,7 +42,7 @@ def _tpu():
 STRATEGIES = {
     "default": tf.distribute.get_strategy,
     "mirrored": _mirrored,
-    "multi_worker": tf.distribute.MultiWorkerMirroredStrategy,
+    "multi_worker": _multi_worker,
     "tpu": _tpu,
 }
 
@@ -39,7 +56,7 @@ def make_strategy(name):
             lists; "tpu" for the TPU that `TPU_NAME` names.
 
     Raises:
-        ValueError: for another name.
+        ValueError: for another name, or without the variable.
     """
     if name not in STRATEGIES:
         raise ValueError(f"strategy {name!r} is none of {', '.join(STRATEGIES)}")

@@ -10,13 +10,11 @@ import tensorflow as tf
 from absl import logging
 
 from basic_tf import files
-from basic_tf.data import augmentation
 from basic_tf.models import zoo
 from basic_tf.training import (
     checkpoints,
     distribution,
     loaded_run,
-    phase_optimizer,
     phases,
     run_data,
     run_log,
@@ -103,7 +101,7 @@ def train(config, workdir, mesh=None):
         FloatingPointError: at a step whose loss or gradient is not finite, when the
             phase has skipped its `max_non_finite_steps`.
     """
-    _check(config)
+    _check(config, mesh)
     workdir = pathlib.Path(workdir)
     workdir.mkdir(parents=True, exist_ok=True)
     if not distribution.is_chief():
@@ -118,8 +116,10 @@ def train(config, workdir, mesh=None):
         _train_phases(config, workdir, mesh, *data)
 
 
-def _check(config):
+def _check(config, mesh):
     """Refuses what no run can be trained with, before anything is written."""
+    if not 0 <= config.seed < 2**32:
+        raise ValueError(f"seed {config.seed} must be at least 0 and below 2**32")
     positive = {name: config[name] for name in ("log_every", "checkpoint_every")}
     order = config.phase_order
     if not order or len(set(order)) < len(order):
@@ -134,11 +134,7 @@ def _check(config):
         if not value > 0:
             raise ValueError(f"{name} is {value} and must be more than 0")
     for name in config.phase_order:
-        phase_optimizer.check_rates(name, config.phases[name])
-        try:
-            augmentation.check(config.phases[name].augmentation.to_dict())
-        except ValueError as error:
-            raise ValueError(f"phase {name}: {error}") from None
+        phases.check_fields(name, config.phases[name], mesh)
 
 
 def _train_phases(config, workdir, mesh, examples, tokenizer):

@@ -20,7 +20,7 @@ def check(config, mesh=None):
     if config.batch_size % num_replicas:
         raise ValueError(
             f"batch_size {config.batch_size} is not a multiple of the {num_replicas} "
-            "replicas"
+            f"replicas; use {_near(config.batch_size, num_replicas)}"
         )
     of_replica = config.batch_size // num_replicas
     of = f" of each of {num_replicas} replicas" if num_replicas > 1 else ""
@@ -55,6 +55,12 @@ def _check_on_mesh(config, mesh):
         raise ValueError("accumulate slots does not run on a mesh; use buffer")
     if config.batch_norm == "global":
         raise ValueError("batch_norm global does not run on a mesh; use microbatch")
+
+
+def _near(size, divisor):
+    """The multiples of a number that are nearest to a size, in words."""
+    below = size // divisor * divisor
+    return " or ".join(str(size) for size in (below, below + divisor) if size)
 
 
 def _check_slots(config, of_replica):

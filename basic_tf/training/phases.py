@@ -14,6 +14,7 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from basic_tf.data import augmentation as augmentations
 from basic_tf.data import batches, example_order
 from basic_tf.evaluation import features
 from basic_tf.training import (
@@ -63,6 +64,27 @@ class Phase:
         )
 
 
+def check_fields(name, config, mesh=None):
+    """Refuses a phase by its configuration alone, before any data is read.
+
+    Args:
+        name: name of the phase.
+        config: see `make_phase`.
+        mesh: `Mesh` that the steps run on, if any.
+
+    Raises:
+        ValueError: naming the phase, what is wrong, and what would do.
+    """
+    phase_optimizer.check_rates(name, config)
+    try:
+        if config.kind not in _KINDS:
+            raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
+        phase_sizes.check(config, mesh)
+        augmentations.check(config.augmentation.to_dict())
+    except ValueError as error:
+        raise ValueError(f"phase {name}: {error}") from None
+
+
 def check_phase(name, config, model, examples, mesh=None):
     """Refuses what would stop a phase later, when those before it have trained.
 
@@ -76,14 +98,11 @@ def check_phase(name, config, model, examples, mesh=None):
     Raises:
         ValueError: naming the phase, what is wrong, and what would do.
     """
-    phase_optimizer.check_rates(name, config)
+    check_fields(name, config, mesh)
     try:
-        if config.kind not in _KINDS:
-            raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
         if config.kind == "supervised":
             examples = examples.labelled()
         example_order.batch_counts(examples.groups(), config.batch_size)
-        phase_sizes.check(config, mesh)
         if config.kind == "supervised":
             if not examples.label_sets:
                 raise ValueError("kind supervised needs labelled examples")

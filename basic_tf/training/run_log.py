@@ -87,7 +87,7 @@ class StepWatch(keras.callbacks.Callback):
         state = self.log.state
         self._last_row = {
             "step": state.step,
-            "non_finite_steps": int(self.phase.trainer.non_finite_steps.value),
+            "non_finite_steps": int(self.phase.trainer.non_finite_steps.numpy()),
             "examples": state.step * self.phase.batch_size,
             "seconds": state.seconds,
         }
@@ -103,7 +103,7 @@ class StepWatch(keras.callbacks.Callback):
                 f"{phase.name} (step {state.total_step} of the run), the {count}. such "
                 f"step of the phase where max_non_finite_steps is "
                 f"{phase.max_non_finite_steps}; log_scale is "
-                f"{float(phase.trainer.dual_encoder.log_scale.value)}"
+                f"{float(phase.trainer.dual_encoder.log_scale.numpy())}"
             )
         is_last = state.step == phase.steps
         if is_last or state.step % self.log_every == 0:

@@ -7,10 +7,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from basic_tf.training import distribution
+from basic_tf.training import distribution, run_log
 from tests import child_processes
+from tests.training.interrupted_run import final_variables
 from tests.training.replicated_steps import ADAFACTORW_RATE, CLIP_NORM
 
+REPLICAS = "state.Snum_replicas/.ATTRIBUTES/VARIABLE_VALUE"
 PROGRAM = pathlib.Path(__file__).parent / "replicated_steps.py"
 
 
@@ -106,6 +108,30 @@ def test_two_processes_take_the_step_of_one(folder):
     )
     assert statuses == [0, 0]
     assert_equal_weights(folder, "multi_worker", "contrastive_1")
+
+
+def test_a_run_on_replicas_that_is_killed_ends_as_that_of_one_device(tmp_path):
+    command = [PROGRAM.with_name("replicated_run.py"), tmp_path / "data", tmp_path]
+    assert child_processes.run_all([(command, {})]) == [0]
+    two, one = (final_variables(tmp_path / name) for name in ("two", "one"))
+    assert two.keys() == one.keys()
+    replicas = [values.pop(REPLICAS) for values in (two, one)]
+    assert replicas == [2, 1]
+    for name, value in two.items():
+        np.testing.assert_allclose(value, one[name], 1e-5, 1e-5, err_msg=name)
+    rows = [run_log.read_rows(tmp_path / name) for name in ("two", "one")]
+    for ours, theirs in zip(*rows, strict=True):
+        assert ours["step"] == theirs["step"]
+        assert ours["loss"] == pytest.approx(theirs["loss"], rel=1e-5)
+
+
+def test_machines_that_nothing_names_are_asked_for(monkeypatch):
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    with pytest.raises(ValueError, match="multi_worker needs .* TF_CONFIG, such as"):
+        distribution.make_strategy("multi_worker")
+    monkeypatch.delenv("TPU_NAME", raising=False)
+    with pytest.raises(ValueError, match="finds no TPU; set the .* TPU_NAME"):
+        distribution.make_strategy("tpu")
 
 
 def test_an_unknown_strategy_names_the_known_ones():
