@@ -41,13 +41,17 @@ def in_lockstep(count, run):
         barrier.wait()
         return tensors
 
+    def total(index, tensors):
+        parts = exchange(index, tensors)
+        return tf.nest.map_structure(lambda *values: tf.add_n(values), *parts)
+
     def run_one(index):
         return run(
             Replicas(
                 count,
                 index,
                 gather=lambda tensor: tf.concat(exchange(index, tensor), 0),
-                total=lambda tensor: tf.add_n(exchange(index, tensor)),
+                total=lambda tensors: total(index, tensors),
             )
         )
 
