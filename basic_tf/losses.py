@@ -1,4 +1,4 @@
-"""Losses as functions of tensors: contrastive and multi-label softmax.
+"""Losses as functions of tensors: contrastive, NT-Xent and multi-label softmax.
 
 The contrastive loss of a pair (BASIC section 3) is written over its negatives: with `s`
 its own logit and `S` the log-sum-exp of its negatives' logits, `logsumexp(s, S) - s =
@@ -34,11 +34,8 @@ def contrastive_loss(image_embeddings, text_embeddings, log_scale, caption_ids=N
         how often the partner scores above all negatives. A collapsed model costs `ln B`
         and is never right. Source: BASIC section 3, eqs. 1-3.
     """
-    images, texts, log_scale = (
-        ops.cast(value, keras.backend.result_type(value.dtype, "float32"))
-        for value in map(
-            ops.convert_to_tensor, (image_embeddings, text_embeddings, log_scale)
-        )
+    images, texts, log_scale = map(
+        _at_least_float32, (image_embeddings, text_embeddings, log_scale)
     )
     logits = ops.matmul(images, ops.transpose(texts)) * ops.exp(log_scale)
     pair = ops.arange(ops.shape(logits)[0])
@@ -54,6 +51,37 @@ def contrastive_loss(image_embeddings, text_embeddings, log_scale, caption_ids=N
         hits.append(ops.max(negatives, axis) < positives)
     accuracy = ops.mean(ops.cast(ops.stack(hits), "float32"))
     return ops.mean(ops.stack(pair_losses)), accuracy
+
+
+def nt_xent_loss(embeddings, temperature):
+    """NT-Xent, SimCLR's loss, of two views each of N images.
+
+    A view classifies the other view of its image among the 2N - 1 views besides itself.
+    It is not among its own candidates: nothing is as near to it.
+
+    Holds `[2N, 2N]` logits, as `contrastive_loss` does; `streaming_nt_xent_loss` does
+    without.
+
+    Args:
+        embeddings: `[2N, D]` unit vectors, cast to float32 at least; rows 2k and 2k + 1
+            are the views of image k.
+        temperature: float, tau; logits are `cosine / tau`.
+
+    Returns:
+        `(loss, accuracy)`: the mean over the 2N views in nats, and how often the other
+        view of the image scores above all other candidates. A collapsed model costs
+        `ln(2N - 1)`. Source: SimCLR eq. 1 and algorithm 1.
+    """
+    embeddings = _at_least_float32(embeddings)
+    logits = ops.matmul(embeddings, ops.transpose(embeddings)) / temperature
+    image = ops.arange(ops.shape(logits)[0]) // 2
+    same = ops.equal(image[:, None], image[None, :])
+    itself = ops.eye(ops.shape(logits)[0], dtype="bool")
+    positives = ops.sum(ops.where(same & ~itself, logits, 0.0), axis=1)
+    negatives = ops.where(same, NO_NEGATIVE, logits)
+    losses = ops.softplus(ops.logsumexp(negatives, axis=1) - positives)
+    hits = ops.max(negatives, axis=1) < positives
+    return ops.mean(losses), ops.mean(ops.cast(hits, "float32"))
 
 
 def multi_label_softmax_loss(labels, logits):
@@ -76,3 +104,8 @@ def multi_label_softmax_loss(labels, logits):
     targets = labels / ops.where(total > 0, total, 1.0)
     # TensorFlow's fused cross-entropy has a gradient where a row's targets are all 0.
     return -ops.mean(ops.sum(targets * ops.log_softmax(logits), axis=-1))
+
+
+def _at_least_float32(value):
+    value = ops.convert_to_tensor(value)
+    return ops.cast(value, keras.backend.result_type(value.dtype, "float32"))

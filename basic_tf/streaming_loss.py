@@ -96,16 +96,9 @@ class _Sweep:
         if caption_ids is not None:
             self.caption_ids = tf.convert_to_tensor(caption_ids)
             self.all_caption_ids = self._gather(self.caption_ids)
-        self.block_images = block_images or slices.largest_divisor(
-            self.num_images, BLOCK_ELEMENTS // self.batch_size
+        self.block_images = choose_block(
+            "images", block_images, self.num_images, self.batch_size
         )
-        if self.num_images % self.block_images:
-            sizes = slices.divisors(self.num_images)
-            raise ValueError(
-                f"block_images {self.block_images} does not divide the "
-                f"{self.num_images} images; use one of "
-                f"{slices.nearest(sizes, self.block_images)}"
-            )
         self.num_blocks = self.num_images // self.block_images
 
     def sums(self):
@@ -211,3 +204,24 @@ class _Sweep:
     def _mean(self, values):
         """Mean over both directions and all pairs of something `[2, n]`."""
         return self.replicas.total(tf.reduce_sum(values)) / (2 * self.batch_size)
+
+
+def choose_block(name, size, count, num_candidates):
+    """How many rows of logits are made at a time.
+
+    Args:
+        name: of what a row is of, for the message.
+        size: asked for; None for the largest divisor that `BLOCK_ELEMENTS` allow.
+        count: of all rows.
+        num_candidates: length of a row.
+
+    Raises:
+        ValueError: if `size` does not divide `count`.
+    """
+    size = size or slices.largest_divisor(count, BLOCK_ELEMENTS // num_candidates)
+    if count % size:
+        raise ValueError(
+            f"block_{name} {size} does not divide the {count} {name}; use one of "
+            f"{slices.nearest(slices.divisors(count), size)}"
+        )
+    return size

@@ -58,6 +58,7 @@ KNOWS = {
     "models": {"models"},
     "losses": set(),
     "streaming_loss": {"losses"},
+    "streaming_nt_xent": {"losses", "streaming_loss"},
     "data_uris": set(),
     "memory": set(),
     "replicas": set(),
@@ -68,7 +69,7 @@ KNOWS = {
     "evaluation": {"evaluation", "models", "data", "losses"},
     "training": {
         *("training", "evaluation", "models", "data", "optimizers"),
-        *("losses", "streaming_loss"),
+        *("losses", "streaming_loss", "streaming_nt_xent"),
     },
     "export": {"export", "models", "data", "evaluation"},
 }

@@ -195,6 +195,67 @@ def test_images_and_texts_can_change_places(batch_size, log_scale, seed):
     np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
 
 
+def loop_nt_xent(first, second, temperature):
+    """SimCLR's algorithm 1: the mean of `l(2k - 1, 2k) + l(2k, 2k - 1)` over 2N."""
+    views = np.stack([first, second], axis=1).reshape(-1, first.shape[1])
+    total = 0.0
+    for i in range(len(views)):
+        candidates = [j for j in range(len(views)) if j != i]
+        logits = {j: views[i] @ views[j] / temperature for j in candidates}
+        partner = i + 1 if i % 2 == 0 else i - 1
+        total += math.log(sum(map(math.exp, logits.values()))) - logits[partner]
+    return total / len(views)
+
+
+def interleave(first, second):
+    """`[N, D]` and `[N, D]` -> `[2N, D]`, as `nt_xent_loss` takes it."""
+    return tf.reshape(tf.stack([first, second], axis=1), (-1, first.shape[1]))
+
+
+@hypothesis.given(
+    BATCH_SIZES, strategies.integers(1, 8), strategies.floats(0.02, 2), SEEDS
+)
+def test_nt_xent_agrees_with_a_double_loop(batch_size, dim, temperature, seed):
+    first, second = unit_vectors(seed, 2, batch_size, dim)
+    expected = loop_nt_xent(first, second, temperature)
+    views = interleave(tf.constant(first), tf.constant(second))
+    actual, _ = losses.nt_xent_loss(views, temperature)
+    np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
+    single, _ = losses.nt_xent_loss(tf.cast(views, tf.float32), temperature)
+    np.testing.assert_allclose(single, expected, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("case", ["n2_d4", "n8_d16", "n33_d24"])
+@pytest.mark.parametrize("temperature", ["0.05", "0.1", "0.5", "1.0"])
+def test_nt_xent_and_its_gradients_agree_with_a_recorded_peer(case, temperature):
+    recorded = np.load(ORACLES)
+    name = f"{case}/ntxent_t{temperature}"
+    tensors = [tf.constant(recorded[f"{case}/{part}"]) for part in ("z1", "z2")]
+    with tf.GradientTape() as tape:
+        tape.watch(tensors)
+        views = interleave(*(x / tf.norm(x, axis=1, keepdims=True) for x in tensors))
+        loss, _ = losses.nt_xent_loss(views, float(temperature))
+    np.testing.assert_allclose(loss, recorded[name], rtol=1e-10)
+    for part, gradient in zip(("z1", "z2"), tape.gradient(loss, tensors), strict=True):
+        expected = recorded[f"{name}_grad_{part}"]
+        np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_collapsed_views_cost_ln_of_the_candidates_and_one_image_nothing(batch_size):
+    one = np.tile([[1.0, 0.0, 0.0]], (2 * batch_size, 1))
+    loss, accuracy = losses.nt_xent_loss(tf.constant(one, tf.float32), 0.1)
+    np.testing.assert_allclose(loss, math.log(2 * batch_size - 1), rtol=1e-6)
+    assert accuracy == (batch_size == 1)
+
+
+def test_nt_xent_accuracy_is_that_of_a_view_among_all_others():
+    angles = np.radians([0, 10, 15, 90])  # the first and the last have their partner
+    views = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    _, accuracy = losses.nt_xent_loss(views, 0.1)
+    assert accuracy == 2 / 4
+
+
 def loop_multi_label_loss(labels, logits):
     total = 0.0
     for row, scores in zip(labels, logits, strict=True):

@@ -30,8 +30,8 @@ def value_and_gradients(form, dtype, images, texts, log_scale, *options):
     return loss, accuracy, *tape.gradient(loss, tensors)
 
 
-def replicas_in_lockstep(count, images, texts, log_scale):
-    """`value_and_gradients` of each replica: threads that wait for one another."""
+def in_lockstep(count, run):
+    """`run(replicas)` of each replica: threads that wait for one another."""
     barrier, board = threading.Barrier(count, timeout=60), [None] * count
 
     def exchange(index, tensor):
@@ -41,21 +41,22 @@ def replicas_in_lockstep(count, images, texts, log_scale):
         barrier.wait()
         return tensors
 
-    def run(index):
-        replicas = Replicas(
-            count,
-            index,
-            gather=lambda tensor: tf.concat(exchange(index, tensor), 0),
-            total=lambda tensor: tf.add_n(exchange(index, tensor)),
+    def total(index, tensors):
+        parts = exchange(index, tensors)
+        return tf.nest.map_structure(lambda *values: tf.add_n(values), *parts)
+
+    def run_one(index):
+        return run(
+            Replicas(
+                count,
+                index,
+                gather=lambda tensor: tf.concat(exchange(index, tensor), 0),
+                total=lambda tensors: total(index, tensors),
+            )
         )
-        own = [tf.split(x, count)[index] for x in (images, texts)]
-        return value_and_gradients(
-            streaming_loss.streaming_contrastive_loss,
-            tf.float32, *own, log_scale, None, 2, replicas,
-        )  # fmt: skip
 
     with futures.ThreadPoolExecutor(count) as pool:
-        return list(pool.map(run, range(count)))
+        return list(pool.map(run_one, range(count)))
 
 
 def assert_agrees(images, texts, log_scale, caption_ids, block_images):
@@ -117,26 +118,32 @@ def test_embeddings_of_bfloat16_are_summed_in_float32():
     np.testing.assert_allclose(loss, expected, rtol=1e-6)
 
 
-def test_no_matrix_of_all_pairs_is_made():
-    function = tf.function(
-        lambda x, y: value_and_gradients(
-            streaming_loss.streaming_contrastive_loss, tf.float32, x, y, 1.0, None, 16
-        )
-    )
-    vectors = tf.TensorSpec((256, 8), tf.float32)
-    graph = function.get_concrete_function(vectors, vectors).graph
+def shapes_of_products(function, *vectors):
+    """Shapes of all matrix products in the graph of a function."""
+    graph = tf.function(function).get_concrete_function(*vectors).graph
     graphs = [
         graph,
         *(f.graph for f in graph._functions.values() if hasattr(f, "graph")),
     ]
-    products = [
-        operation.outputs[0].shape
+    return sorted(
+        tuple(operation.outputs[0].shape)
         for each in graphs
         for operation in each.get_operations()
         if operation.type == "MatMul"
-    ]
+    )
+
+
+def test_no_matrix_of_all_pairs_is_made():
+    vectors = tf.TensorSpec((256, 8), tf.float32)
+    products = shapes_of_products(
+        lambda x, y: value_and_gradients(
+            streaming_loss.streaming_contrastive_loss, tf.float32, x, y, 1.0, None, 16
+        ),
+        vectors,
+        vectors,
+    )
     # Logits, logits again, and the gradients by a block's images and by all texts.
-    assert sorted(map(tuple, products)) == [(16, 8), (256, 8), (256, 16), (256, 16)]
+    assert products == [(16, 8), (256, 8), (256, 16), (256, 16)]
 
 
 def test_it_compiles_with_xla():
@@ -167,7 +174,15 @@ def test_replicas_together_have_the_loss_and_gradients_of_one():
     expected = value_and_gradients(
         losses.contrastive_loss, tf.float64, images.numpy(), texts.numpy(), 2.0
     )
-    parts = replicas_in_lockstep(3, images, texts, log_scale)
+
+    def run(replicas):
+        own = [tf.split(x, replicas.count)[replicas.index] for x in (images, texts)]
+        return value_and_gradients(
+            streaming_loss.streaming_contrastive_loss,
+            tf.float32, *own, log_scale, None, 2, replicas,
+        )  # fmt: skip
+
+    parts = in_lockstep(3, run)
     for loss, accuracy, *_ in parts:
         np.testing.assert_allclose(loss, expected[0], rtol=1e-5)
         np.testing.assert_allclose(accuracy, expected[1], rtol=1e-6)

@@ -85,6 +85,13 @@ def _phase(kind, **fields):
     } | fields
 
 
+def simclr_phase(**fields):
+    """A phase of SimCLR, in seconds."""
+    of_simclr = {"strength": 0.5, "temperature": 0.5, "head_layers": 2, "head_dim": 8}
+    phase = _phase("simclr", augmentation={}, optimizer="lars", batch_norm="global")
+    return phase | of_simclr | {"online_probe": False} | fields
+
+
 def train_tiny_run(folder):
     """Trains it into `folder / "run"`, with its data beside it; the run's path."""
     workdir = folder / "run"

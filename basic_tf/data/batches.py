@@ -7,10 +7,11 @@ import numpy as np
 import tensorflow as tf
 
 from basic_tf.data import augmentation as augmentations
-from basic_tf.data import decoding, preprocessing
+from basic_tf.data import decoding, preprocessing, simclr_augmentation
 
 # Added to a seed, so that captions have nothing to do with the order of the examples.
 _CHOOSING = 2 << 32
+_VIEWING = 5 << 32  # `augmentation` has those between
 
 
 def row_loader(rows):
@@ -83,6 +84,8 @@ def training_batches(indices_by_step, fields, images=None):
     Returns:
         `tf.data.Dataset` of dictionaries.
     """
+    if not fields:
+        return images.map(lambda image: {"image": image}).prefetch(4)
     dataset = indices_by_step.map(
         lambda *of: {name: field(*of) for name, field in fields.items()}
     )
@@ -113,11 +116,6 @@ def training_images(examples, image_size, indices_by_step, seed, augmentation=No
     """
     augmentation = augmentation or {}
     augmentations.check(augmentation)
-    (batch_size,) = indices_by_step.element_spec[1].shape
-
-    def number_places(step, indices):
-        return indices, step * batch_size + tf.range(batch_size, dtype=tf.int64)
-
     if "crop" in augmentation:
         read = examples.images.reader()
 
@@ -130,18 +128,52 @@ def training_images(examples, image_size, indices_by_step, seed, augmentation=No
         def load(index, place):
             return load_whole(index)
 
-    images = (
-        indices_by_step.map(number_places)
-        .unbatch()
-        .map(load, num_parallel_calls=tf.data.AUTOTUNE)
-        .batch(batch_size, drop_remainder=True)
-    )
+    images = _in_places(indices_by_step, load)
     if not augmentation.keys() - {"crop"}:
         return images
     steps = indices_by_step.map(lambda step, indices: step)
     return tf.data.Dataset.zip(steps, images).map(
         lambda step, images: augmentations.of_batch(images, seed, step, augmentation),
         num_parallel_calls=tf.data.AUTOTUNE,
+    )
+
+
+def training_views(examples, image_size, indices_by_step, seed, strength=1.0):
+    """Two views of the images of each step, as SimCLR augments them.
+
+    Args:
+        examples, image_size, indices_by_step, seed: as of `training_images`.
+        strength: of the colours, see `simclr_augmentation.two_views`.
+
+    Returns:
+        `tf.data.Dataset` of `[B, 2, S, S, 3]` float32 in [0, 1].
+    """
+    read = examples.images.reader()
+
+    def load(index, place):
+        image = decoding.decode_image(read(index))
+        pair = tf.stack([tf.constant(seed + _VIEWING, tf.int64), place])
+        views = [
+            simclr_augmentation.random_view(image, view_seed, image_size, strength)
+            for view_seed in tf.unstack(tf.random.split(pair, alg="philox"))
+        ]
+        return tf.ensure_shape(tf.stack(views), (2, image_size, image_size, 3))
+
+    return _in_places(indices_by_step, load)
+
+
+def _in_places(indices_by_step, load):
+    """`load(index, place)` of all examples, in the batches of the steps."""
+    (batch_size,) = indices_by_step.element_spec[1].shape
+
+    def number_places(step, indices):
+        return indices, step * batch_size + tf.range(batch_size, dtype=tf.int64)
+
+    return (
+        indices_by_step.map(number_places)
+        .unbatch()
+        .map(load, num_parallel_calls=tf.data.AUTOTUNE)
+        .batch(batch_size, drop_remainder=True)
     )
 
 

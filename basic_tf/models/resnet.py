@@ -108,6 +108,8 @@ class ResNet(keras.Model):
         bottleneck: the kind of block, as ResNet-50 and deeper have it.
         stem: "imagenet", a 7x7 convolution of stride 2 and max pooling, or "cifar", a
             3x3 convolution of stride 1 (SimCLR B.9).
+        embedding_dim: width of the output; where that of the last stage is another, a
+            linear layer follows the mean. None for the stage's.
         image_size: side of the images in pixels; any size can be called.
 
     Input `[B, H, W, 3]` in [0, 1]; output `[B, embedding_dim]`, the mean over
@@ -129,6 +131,7 @@ class ResNet(keras.Model):
         bottleneck=True,
         stem="imagenet",
         image_size=224,
+        embedding_dim=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -151,8 +154,12 @@ class ResNet(keras.Model):
                         name=f"stage{stage}_block{block}",
                     )
                 )
-        self.embedding_dim = self.stages[-1].output_filters
+        width = self.stages[-1].output_filters
+        self.embedding_dim = embedding_dim or width
         self.pool = layers.GlobalAveragePooling2D(name="pool")
+        self.projection = None
+        if self.embedding_dim != width:
+            self.projection = layers.Dense(self.embedding_dim, name="projection")
 
     def _stem(self):
         cifar = self.stem == "cifar"
@@ -167,12 +174,15 @@ class ResNet(keras.Model):
         for stage in self.stages:
             stage.build(shape)
             shape = stage.compute_output_shape(shape)
+        if self.projection is not None:
+            self.projection.build((shape[0], shape[-1]))
 
     def call(self, images, training=None):
         x = ops.cast(images, self.compute_dtype)
         for stage in self.stages:
             x = stage(x, training=training)
-        return self.pool(x)
+        x = self.pool(x)
+        return x if self.projection is None else self.projection(x)
 
     def compute_output_shape(self, input_shape):
         return input_shape[0], self.embedding_dim
@@ -184,4 +194,5 @@ class ResNet(keras.Model):
             "bottleneck": self.bottleneck,
             "stem": self.stem,
             "image_size": self.image_size,
+            "embedding_dim": self.embedding_dim,
         }

@@ -1,5 +1,7 @@
 """The learning-rate schedules of BASIC Table 6: warm-up, then a decay to a floor."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -31,6 +33,26 @@ def make_schedule(shape, max_learning_rate, steps, warmup_steps, min_learning_ra
     if not max_learning_rate > 0:
         raise ValueError(f"learning rate {max_learning_rate} must be more than 0")
     return _SHAPES[shape](max_learning_rate, steps, warmup_steps, min_learning_rate)
+
+
+def simclr_learning_rate(batch_size, scaling="linear"):
+    """The largest learning rate of SimCLR's LARS, by batch size.
+
+    Args:
+        batch_size: B.
+        scaling: "linear" for `0.3 B / 256`, "sqrt" for `0.075 sqrt(B)`, which is better
+            for small batches and short training; both are 4.8 at 4096.
+
+    Raises:
+        ValueError: for another scaling.
+
+    Source: SimCLR section 2.2 and appendix B.1.
+    """
+    if scaling == "linear":
+        return 0.3 * batch_size / 256
+    if scaling == "sqrt":
+        return 0.075 * math.sqrt(batch_size)
+    raise ValueError(f"scaling {scaling!r} is none of linear, sqrt")
 
 
 def _cosine(max_learning_rate, steps, warmup_steps, min_learning_rate):

@@ -34,6 +34,8 @@ def check(config, mesh=None):
 
 
 def _check_on_mesh(config, mesh):
+    if config.kind == "simclr":
+        raise ValueError("kind simclr does not run on a mesh; use another strategy")
     if config.kind == "contrastive" and not is_dense(config.batch_size):
         raise ValueError(
             f"batch_size {config.batch_size} needs the streaming loss, which does not "

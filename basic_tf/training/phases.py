@@ -4,6 +4,8 @@
 2. `contrastive` with an image encoder that `rules` freeze: its embeddings of the
    training images are computed once.
 3. `contrastive` with all variables trained: both encoders together.
+
+In place of the first, `simclr` trains the image encoder without names (SimCLR).
 """
 
 import dataclasses
@@ -15,7 +17,7 @@ import tensorflow as tf
 from absl import logging
 
 from basic_tf.data import augmentation as augmentations
-from basic_tf.data import batches, example_order
+from basic_tf.data import batches, example_order, simclr_augmentation
 from basic_tf.evaluation import features
 from basic_tf.training import (
     checkpoints,
@@ -25,6 +27,7 @@ from basic_tf.training import (
     sharding,
 )
 from basic_tf.training.contrastive_trainer import ContrastiveTrainer, is_dense
+from basic_tf.training.simclr_trainer import SimCLRTrainer
 from basic_tf.training.supervised_trainer import SupervisedTrainer
 
 
@@ -100,13 +103,18 @@ def check_phase(name, config, model, examples, mesh=None):
     """
     check_fields(name, config, mesh)
     try:
-        if config.kind == "supervised":
+        if _needs_labels(config):
             examples = examples.labelled()
         example_order.batch_counts(examples.groups(), config.batch_size)
+        if _needs_labels(config) and not examples.label_sets:
+            why = "kind supervised" if config.kind == "supervised" else "online_probe"
+            raise ValueError(f"{why} needs labelled examples")
         if config.kind == "supervised":
-            if not examples.label_sets:
-                raise ValueError("kind supervised needs labelled examples")
             _supervised_trainer(config, model, examples)
+            return
+        if config.kind == "simclr":
+            _check_simclr(config)
+            _simclr_trainer(config, model, examples)
             return
         trainer = _contrastive_trainer(config, model)
         if config.augmentation and not trainer.trains_images:
@@ -128,7 +136,8 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed, mesh=
             `augmentation`, `microbatch_image`, `batch_norm`, `rematerialization`,
             `optimizer`, `optimizer_options`, `rules`, `max_non_finite_steps`; for
             `supervised` also `label_balance`, for `contrastive` `microbatch_text`,
-            `accumulate` and `exclude_equal_captions`.
+            `accumulate` and `exclude_equal_captions`, for `simclr` `strength` (of the
+            colours), `temperature`, `head_layers`, `head_dim` and `online_probe`.
         model: `DualEncoder`.
         examples: `sources.Examples` to train on.
         tokenizer: `Tokenizer`.
@@ -143,7 +152,7 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed, mesh=
         ValueError: as `check_phase`.
     """
     check_phase(name, config, model, examples, mesh)
-    if config.kind == "supervised":
+    if _needs_labels(config):
         examples = examples.labelled()
     _announce_batches(name, examples.groups(), config.batch_size)
     trainer, fields = _KINDS[config.kind](
@@ -194,7 +203,11 @@ def _make_parts(
         examples.groups(), config.batch_size, first_step, last_step, seed, *parts
     )
     images = None
-    if "image_embedding" not in fields:
+    if config.kind == "simclr":
+        images = batches.training_views(
+            examples, image_size, indices_by_step, seed, config.strength
+        )
+    elif "image_embedding" not in fields:
         images = batches.training_images(
             examples,
             image_size,
@@ -217,6 +230,46 @@ def _supervised_trainer(config, model, examples, seed=0):
         model,
         len(examples.label_names),
         config.rules,
+        config.microbatch_image,
+        config.batch_norm,
+        seed,
+        config.rematerialization,
+    )
+
+
+def _needs_labels(config):
+    """Whether a phase trains on labelled examples alone."""
+    return config.kind == "supervised" or config.get("online_probe", False)
+
+
+def _check_simclr(config):
+    if config.augmentation:
+        raise ValueError(
+            "augmentation must be empty for kind simclr, whose views are SimCLR's; it "
+            f"is {config.augmentation.to_dict()}"
+        )
+    if not config.temperature > 0:
+        raise ValueError(f"temperature {config.temperature} must be more than 0")
+    simclr_augmentation.draw_distortion([0, 0], config.strength)
+
+
+def _simclr(config, model, examples, tokenizer, image_size, seed):
+    """As `_supervised`."""
+    trainer = _simclr_trainer(config, model, examples, seed)
+    fields = {}
+    if config.online_probe:
+        fields["labels"] = batches.label_loader(examples)
+    return trainer, fields
+
+
+def _simclr_trainer(config, model, examples, seed=0):
+    return SimCLRTrainer(
+        model,
+        config.rules,
+        config.temperature,
+        config.head_layers,
+        config.head_dim,
+        len(examples.label_names) if config.online_probe else 0,
         config.microbatch_image,
         config.batch_norm,
         seed,
@@ -264,4 +317,8 @@ def _contrastive_trainer(config, model, seed=0):
     )
 
 
-_KINDS = {"supervised": _supervised, "contrastive": _contrastive}
+_KINDS = {
+    "supervised": _supervised,
+    "contrastive": _contrastive,
+    "simclr": _simclr,
+}

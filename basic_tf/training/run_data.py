@@ -46,7 +46,10 @@ def load(config, workdir):
         tokenizer.vocabulary_size,
     )  # fmt: skip
     # Pixels of the image size are of no use to a crop of the whole image.
-    crops = all("crop" in phase.augmentation for phase in config.phases.values())
+    crops = all(
+        phase.kind == "simclr" or "crop" in phase.augmentation
+        for phase in config.phases.values()
+    )
     kept_size = None if crops else config.model.image_encoder.image_size
     examples = checking.check_images(examples.select_captions(keep), kept_size)
     _report_bad(config, source, examples, workdir / "bad_examples.jsonl")

@@ -4,7 +4,7 @@ import pytest
 
 from basic_tf.models import zoo
 from basic_tf.training import phase_optimizer
-from experiments.configs import basic, glyphs, pairs
+from experiments.configs import basic, glyphs, pairs, simclr
 
 # BASIC Table 6: batch size, steps, warm-up, learning rates, schedule, weight decay.
 TABLE_6 = {
@@ -42,6 +42,26 @@ def test_the_scaled_variant_is_small_and_its_phases_can_train(size):
 def test_an_unknown_argument_is_refused(argument):
     with pytest.raises(ValueError, match="use s, m or l, with ,scaled or without"):
         basic.get_config(argument)
+
+
+@pytest.mark.parametrize("argument", ["resnet50_x1", "resnet50_x4,sqrt"])
+def test_the_numbers_of_simclr(argument):
+    """Sections 2.2 and 4.2 of the paper; both scalings meet at its batch size."""
+    config = simclr.get_config(argument)
+    phase = config.phases.simclr
+    assert (phase.batch_size, phase.steps, phase.warmup_steps) == (4096, 31278, 3128)
+    assert phase.learning_rate == pytest.approx(4.8)
+    assert (phase.weight_decay, phase.temperature, phase.head_dim) == (1e-6, 0.1, 128)
+    assert (phase.optimizer, phase.batch_norm) == ("lars", "global")
+    multiplier = int(argument[10])
+    images, _ = zoo.without_weights(config.model.to_dict())
+    assert images[0].embedding_dim == config.model.embedding_dim == 2048 * multiplier
+    phase_optimizer.check_rates("simclr", phase)
+
+
+def test_an_unknown_simclr_is_refused():
+    with pytest.raises(ValueError, match=r"simclr\.py:resnet50: use glyphs or one of"):
+        simclr.get_config("resnet50")
 
 
 def test_pairs_without_a_source_are_refused():

@@ -8,6 +8,7 @@ from experiments.studies import (
     memory_plan,
     micro_batching,
     model_table,
+    simclr_probe,
     slot_accumulation,
     slot_memory,
     step_cost,
@@ -243,3 +244,17 @@ def test_two_halves_spread_by_the_square_of_their_difference():
     pairs = list(zip(h, other, strict=True))
     np.testing.assert_allclose(squares, sum((a + b) ** 2 for a, b in pairs))
     np.testing.assert_allclose(spreads, sum((a - b) ** 2 for a, b in pairs))
+
+
+def test_simclr_probe_reads_separable_features_and_says_by_how_much():
+    labels = np.arange(60) % 3
+    noise = np.random.default_rng(0).normal(size=(60, 4))
+    good = np.eye(4)[labels] + 0.01 * noise
+    rows = []
+    for kind, values in (("trained", good), ("random", noise), ("pixels", noise)):
+        accuracy, strength = simclr_probe.probe((values, labels), (values, labels), 2)
+        row = {"features": kind, "top1": accuracy, "strength": strength}
+        rows.append(row | {"shots": 20, "test_examples": 60})
+    assert rows[0]["top1"] == 1 > rows[1]["top1"]
+    gap = f"(+{1 - rows[1]['top1']:.3f}), "
+    assert gap in simclr_probe._summary(rows)

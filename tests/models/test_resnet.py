@@ -28,6 +28,15 @@ class TestResNet(ModelTestCase):
         return resnet.ResNet((1, 2), width=4, bottleneck=False, image_size=16)
 
 
+def test_an_output_of_another_width_is_linear_in_the_mean_over_positions():
+    images = random_images(2, 16, 16, 3)
+    encoder = resnet.ResNet((1,), width=4, bottleneck=False, embedding_dim=5)
+    outputs = encoder(images).numpy()
+    kernel, bias = encoder.projection.get_weights()
+    encoder.projection = None
+    np.testing.assert_allclose(outputs, encoder(images) @ kernel + bias, atol=1e-6)
+
+
 def convolve(layer, x):
     """In float64, padded by the same on all sides."""
     (kernel,) = numpy_layers.weights(layer)

@@ -95,3 +95,17 @@ def test_a_rate_that_is_not_positive_is_refused(shape, rate):
 def test_an_unknown_shape_is_refused():
     with pytest.raises(ValueError, match="'step' is none of cosine, linear"):
         schedules.make_schedule("step", 1e-3, 100, 10)
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "linear", "square_root"), [(256, 0.3, 1.2), (4096, 4.8, 4.8)]
+)
+def test_both_scalings_of_simclr(batch_size, linear, square_root):
+    rate = schedules.simclr_learning_rate
+    assert rate(batch_size) == pytest.approx(linear)
+    assert rate(batch_size, "sqrt") == pytest.approx(square_root)
+
+
+def test_an_unknown_scaling_is_refused():
+    with pytest.raises(ValueError, match="'cubic' is none of linear, sqrt"):
+        schedules.simclr_learning_rate(256, "cubic")

@@ -127,10 +127,10 @@ def test_a_run_on_replicas_that_is_killed_ends_as_that_of_one_device(tmp_path):
 
 def test_machines_that_nothing_names_are_asked_for(monkeypatch):
     monkeypatch.delenv("TF_CONFIG", raising=False)
-    with pytest.raises(ValueError, match="multi_worker needs .* TF_CONFIG, such as"):
+    with pytest.raises(ValueError, match=r"multi_worker needs .* TF_CONFIG, such as"):
         distribution.make_strategy("multi_worker")
     monkeypatch.delenv("TPU_NAME", raising=False)
-    with pytest.raises(ValueError, match="finds no TPU; set the .* TPU_NAME"):
+    with pytest.raises(ValueError, match=r"finds no TPU; set the .* TPU_NAME"):
         distribution.make_strategy("tpu")
 
 

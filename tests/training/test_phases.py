@@ -1,5 +1,6 @@
 import logging
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -7,7 +8,8 @@ import tiny_run
 
 from basic_tf.data import mixture, sources, tokenizer
 from basic_tf.models import zoo
-from basic_tf.training import phases
+from basic_tf.training import loaded_run, loop, phases
+from tests.training.interrupted_run import assert_same_end, train_until
 
 
 def make(config, examples):
@@ -126,3 +128,46 @@ def test_a_contrastive_phase_draws_one_of_several_captions(tmp_path):
     same_rows = (rows[:, None] == rows).all(-1)
     np.testing.assert_array_equal(ids[:, None] == ids, same_rows)
     assert set(ids) == {0, 1}
+
+
+def simclr_config(tmp_path, **fields):
+    config = tiny_run.tiny_config(tmp_path)
+    config.phase_order = ("simclr",)
+    config.phases = {"simclr": tiny_run.simclr_phase(**fields)}
+    return config
+
+
+def test_a_simclr_phase_moves_the_image_encoder_alone_and_resumes(
+    tmp_path, monkeypatch
+):
+    config = simclr_config(tmp_path / "data")
+    loop.train(config, tmp_path / "whole")
+    train_until(monkeypatch, config, tmp_path / "run", 3)
+    loop.train(config, tmp_path / "run")
+    assert_same_end(tmp_path / "run", tmp_path / "whole")
+    keras.utils.set_random_seed(config.seed)
+    run = loaded_run.load(tmp_path / "whole")
+    keras.utils.set_random_seed(config.seed)
+    fresh = zoo.build(config.model.to_dict(), run.tokenizer.vocabulary_size)
+    for part, moves in (("image_encoder", True), ("text_encoder", False)):
+        pairs = zip(
+            getattr(run.model, part).trainable_variables,
+            getattr(fresh, part).trainable_variables,
+            strict=True,
+        )
+        moved = [(a.numpy() != b.numpy()).any() for a, b in pairs]
+        assert any(moved) == moves
+
+
+def test_simclr_takes_views_of_its_own_and_a_temperature(tmp_path):
+    model = zoo.build(tiny_run.tiny_config(tmp_path).model.to_dict(), 20)
+    examples = sources.Examples([b""] * 16, [""] * 16)
+    for fields, message in (
+        ({"augmentation": {"affine": {}}}, "must be empty for kind simclr"),
+        ({"temperature": 0.0}, "temperature 0.0 must be more than 0"),
+        ({"strength": 3.0}, "strength 3.0 must be between 0 and 2.5"),
+        ({"online_probe": True}, "online_probe needs labelled examples"),
+    ):
+        config = simclr_config(tmp_path, **fields).phases.simclr
+        with pytest.raises(ValueError, match=f"phase simclr: .*{message}"):
+            phases.check_phase("simclr", config, model, examples)
