@@ -48,11 +48,7 @@ def _check_on_mesh(config, mesh):
                 f"{field} {size} is not a multiple of the {mesh.num_devices} devices"
             )
     if config.rematerialization != "none" and mesh.has_both_axes:
-        # Its custom gradients would take values of both meshes at once.
-        raise ValueError(
-            f"rematerialization {config.rematerialization} does not run on a mesh of "
-            "both batch and model; use model alone"
-        )
+        _check_in_one_piece(config)
     if config.get("accumulate") == "slots":
         raise ValueError("accumulate slots does not run on a mesh; use buffer")
     if config.batch_norm == "global":
@@ -63,6 +59,17 @@ def _near(size, divisor):
     """The multiples of a number that are nearest to a size, in words."""
     below = size // divisor * divisor
     return " or ".join(str(size) for size in (below, below + divisor) if size)
+
+
+def _check_in_one_piece(config):
+    # DTensor does not compile a loop whose custom gradients copy between two meshes.
+    for field in ("microbatch_image", "microbatch_text"):
+        if config.get(field, 0) not in (0, config.batch_size):
+            raise ValueError(
+                f"{field} {config[field]} with rematerialization "
+                f"{config.rematerialization} does not run on a mesh of both batch and "
+                "model; use 0, or model alone"
+            )
 
 
 def _check_slots(config, of_replica):

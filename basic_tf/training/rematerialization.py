@@ -82,12 +82,14 @@ def _call_again(kept_layers, inside, block, own_call, *args, **kwargs):
     inputs = [value for value in flat if tf.is_tensor(value)]
     weights, states = block.trainable_variables, block.non_trainable_variables
     variables = [*weights, *states]
+    at_rest = list(zip(variables, scope.values(variables), strict=True))
 
     def run(call, inputs, values):
         given = iter(inputs)
         whole = [next(given) if tf.is_tensor(value) else value for value in flat]
         args, kwargs = tf.nest.pack_sequence_as(structure, whole)
-        with ValuesScope(list(zip(variables, values, strict=True))) as inner:
+        mapping = list(zip(variables, values, strict=True))
+        with ValuesScope(mapping, gathered=True) as inner:
             outputs = call(*args, **kwargs)
         return outputs, inner.values(states)
 
@@ -99,13 +101,10 @@ def _call_again(kept_layers, inside, block, own_call, *args, **kwargs):
 
         def gradient(by_outputs, *unused):
             nothing = _nothing_after(by_outputs)
-            inputs_again, values_again = _split(tensors, len(inputs))
+            inputs_again, _ = _split(tensors, len(inputs))
             inputs_again = [_plus(value, nothing) for value in inputs_again]
             kept_again = [_plus(value, nothing) for value in kept]
-            values_again = [
-                _plus(value, *mesh.beside(variable, [nothing]))
-                for variable, value in zip(variables, values_again, strict=True)
-            ]
+            values_again = [_whole_after(nothing, *each) for each in at_rest]
             sources = [*inputs_again, *values_again[: len(weights)], *kept_again]
             made = []
             replace = functools.partial(_replace, iter(kept_again), made)
@@ -120,8 +119,7 @@ def _call_again(kept_layers, inside, block, own_call, *args, **kwargs):
 
         return (outputs, *after), gradient
 
-    values = zip(variables, scope.values(variables), strict=True)
-    outputs, *after = block_function(*inputs, *(mesh.here(*each) for each in values))
+    outputs, *after = block_function(*inputs, *(mesh.whole(*each) for each in at_rest))
     for state, value in zip(states, after, strict=True):
         state.assign(value)
     return outputs
@@ -191,6 +189,17 @@ def _nothing_after(signal):
     """
     number = tf.reduce_sum(tf.cast(signal, tf.float32))
     return tf.where(tf.equal(number, number), 0.0, math.nan)
+
+
+def _whole_after(nothing, variable, value):
+    """The value of a variable, whole: gathered again, as the first gather is not kept.
+
+    With two meshes gathers do not wait for `nothing`: a value that goes over to the
+    other mesh in the middle of a backward pass, and comes back, hangs DTensor.
+    """
+    if mesh.current() and mesh.current().has_both_axes:
+        return _plus(mesh.whole(variable, value), nothing)
+    return mesh.whole(variable, _plus(value, nothing))
 
 
 def _plus(tensor, nothing):

@@ -15,16 +15,20 @@ class ValuesScope(keras.StatelessScope):
 
     Args:
         mapping: list of `(Keras variable, value)`.
+        gathered: whether values are whole already.
     """
 
     _entered = []
 
-    def __init__(self, mapping):
+    def __init__(self, mapping, gathered=False):
         super().__init__(mapping, initialize_variables=False)
+        self._gathered = gathered
 
     def get_current_value(self, variable):
         value = super().get_current_value(variable)
-        return None if value is None else mesh.whole(variable, value)
+        if value is None or self._gathered:
+            return value
+        return mesh.whole(variable, value)
 
     def __enter__(self):
         self._entered.append(self)

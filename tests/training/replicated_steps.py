@@ -33,6 +33,9 @@ def main(folder, replicas):
     if replicas == "2":
         one = distribution.make_strategy("default")
         train(folder, "contrastive_1", one, 2)
+        for mode in ("weightless", "block"):
+            options = {"rematerialization": mode}
+            train(folder, f"{mode}_2", mirrored, 2, **options)
         for count, strategy in ((1, one), (2, mirrored)):
             for accumulate in ("buffer", "slots"):
                 train(
@@ -77,6 +80,7 @@ def train(
     make_optimizer=sgd,
     accumulate="buffer",
     skips=False,
+    rematerialization="none",
 ):
     keras.utils.set_random_seed(0)
     with strategy.scope():
@@ -93,6 +97,7 @@ def train(
                 microbatch_text=size,
                 batch_norm=batch_norm,
                 accumulate=accumulate,
+                rematerialization=rematerialization,
             )
         ours.compile(make_optimizer(), jit_compile=False)
         ours.optimizer.build(ours.trained_variables)

@@ -53,7 +53,8 @@ class Case:
 CASES = {
     "plain": Case(AdaFactorW),
     "microbatches": Case(AdamW, 8),
-    "weightless": Case(AdamW, 0, "weightless"),
+    "weightless": Case(AdamW, 8, "weightless"),
+    "weightless in one piece": Case(AdamW, 0, "weightless"),
     "block": Case(AdaFactorW, 0, "block"),
     "supervised": Case(AdaFactorW, 8, phase="supervised"),
 }

@@ -24,15 +24,31 @@ class StochasticDepth(layers.Layer):
         return inputs * ops.cast(kept, inputs.dtype) / (1 - self.rate)
 
 
+class Residual(layers.Layer):
+    """A block: convolution, batch norm and stochastic depth beside the input."""
+
+    def __init__(self, rate, **kwargs):
+        super().__init__(**kwargs)
+        self.conv = layers.Conv2D(5, 3, padding="same", use_bias=False, name="conv")
+        self.norm = layers.BatchNormalization(momentum=0.8, name="norm")
+        self.depth = StochasticDepth(rate, name="depth") if rate else None
+
+    def build(self, shape):
+        self.conv.build(shape)
+        self.norm.build(shape)
+
+    def call(self, inputs, training=False):
+        x = self.norm(self.conv(inputs), training=training)
+        return inputs + (self.depth(x, training=training) if self.depth else x)
+
+
 def build(dropout=0.0):
     """`DualEncoder` of a convolutional and a bag-of-words encoder."""
     images = layers.Input((IMAGE_SIZE, IMAGE_SIZE, 3))
     x = layers.Conv2D(5, 3, strides=2, padding="same", use_bias=False)(images)
     x = layers.BatchNormalization(momentum=0.9)(x)
     x = layers.Activation("gelu")(x)
-    y = layers.Conv2D(5, 3, padding="same", use_bias=False)(x)
-    y = layers.BatchNormalization(momentum=0.8)(y)
-    x = x + StochasticDepth(dropout)(y) if dropout else x + y
+    x = Residual(dropout)(x)
     x = layers.LayerNormalization()(layers.GlobalAveragePooling2D()(x))
     image_encoder = keras.Model(images, layers.Dense(DIM)(x), name="image_encoder")
     image_encoder.image_size = IMAGE_SIZE

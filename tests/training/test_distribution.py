@@ -41,6 +41,13 @@ def test_replicas_with_dropout_and_batch_norm_take_the_step_of_one(folder, repli
     assert_equal_weights(folder, f"contrastive_{replicas}", "contrastive_1")
 
 
+@pytest.mark.parametrize("mode", ["weightless", "block"])
+def test_replicas_that_compute_activations_again_take_the_step_of_one_that_keeps_them(
+    folder, mode
+):
+    assert_equal_weights(folder, f"{mode}_2", "contrastive_1")
+
+
 def test_replicas_take_the_supervised_step_of_one(folder):
     assert_equal_weights(folder, "supervised_2", "supervised_1")
 

@@ -48,9 +48,11 @@ def test_what_a_mesh_cannot_train_with_is_refused_there_alone(changes, message):
         phase_sizes.check(phase(**changes), ON_TWO)
 
 
-def test_rematerialization_is_refused_on_a_mesh_of_both_axes():
-    config = phase(rematerialization="block")
+def test_rematerialization_in_microbatches_is_refused_on_a_mesh_of_both_axes():
+    devices = mesh.Mesh(*(type("Devices", (), {"size": 2})() for _ in range(2)))
+    whole = {"microbatch_image": 0, "microbatch_text": 0}
+    phase_sizes.check(phase(rematerialization="block", **whole), devices)
+    config = phase(rematerialization="block", **whole | {"microbatch_text": 4})
     phase_sizes.check(config, ON_TWO)
-    devices = [type("Devices", (), {"size": 2})() for _ in range(2)]
     with pytest.raises(ValueError, match="block does not run on a mesh of both batch"):
-        phase_sizes.check(config, mesh.Mesh(*devices))
+        phase_sizes.check(config, devices)

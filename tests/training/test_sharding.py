@@ -15,7 +15,7 @@ PROGRAM = pathlib.Path(__file__).parent / "sharded_steps.py"
 MESHES = {  # the cases that one process tries
     "model:4": ("supervised", "microbatches", "weightless"),
     "model:8": ("block",),
-    "batch:2,model:2": ("plain",),
+    "batch:2,model:2": ("plain", "weightless in one piece"),
 }
 CASES = [(mesh, case) for mesh, cases in MESHES.items() for case in cases]
 
