@@ -45,7 +45,10 @@ def get_config(argument="nano"):
     config.log_every = 50
     config.checkpoint_every = 500
     config.evaluation = {
-        "tasks": ("validation", "serif", "phosphor", "remix", "digits", "colors")
+        "tasks": (
+            *("validation", "serif", "phosphor", "remix", "digits", "colors"),
+            *("serif:geometry", "phosphor:geometry", "remix:geometry"),
+        )
     }
     phases = arguments[argument]()
     config.phase_order = tuple(phases)
