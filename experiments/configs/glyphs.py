@@ -48,7 +48,8 @@ def get_config(argument="nano"):
         "tasks": (
             *("validation", "serif", "phosphor", "remix", "digits", "colors"),
             *("serif:geometry", "phosphor:geometry", "remix:geometry"),
-        )
+        ),
+        "every_steps": 0,  # training evaluates at none
     }
     phases = arguments[argument]()
     config.phase_order = tuple(phases)
