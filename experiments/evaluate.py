@@ -1,4 +1,7 @@
-"""Evaluates a run zero-shot and writes its report (`report.html`, `report.json`).
+"""Evaluates a run and writes its report (`report.html`, `report.json`).
+
+A task is evaluated by its own measure: classification by names, or retrieval.
+`TASK:linear_probe` and `TASK:geometry` measure others.
 
 What a task gives is kept in `results/TASK.json`, with all that it depends on; a task
 whose result is there is not evaluated again.
@@ -6,8 +9,12 @@ whose result is there is not evaluated again.
 Examples:
   python -m experiments.evaluate --workdir runs/demo
   python -m experiments.evaluate --workdir runs/demo --tasks serif,digits --json
-  python -m experiments.evaluate --workdir runs/demo --compare_workdir runs/scratch
+  python -m experiments.evaluate --workdir runs/demo --compare_workdir runs/scratch \\
+      --compare_workdir runs/large
+  python -m experiments.evaluate --workdir runs/demo --tasks serif --sweep checkpoints
   python -m experiments.evaluate --list_tasks
+  python -m experiments.evaluate --workdir runs/clip --data_dir /data/tfds \\
+      --tasks flickr30k,cifar10,cifar10:linear_probe,mscoco:geometry
   python -m experiments.evaluate --workdir runs/clip --tasks imagenet,pets \\
       --prompts prompts --data_dir /data/tfds --output runs/clip/openai_prompts
 """
@@ -16,7 +23,6 @@ import json
 import os
 import pathlib
 import sys
-import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
@@ -24,21 +30,24 @@ from absl import flags
 
 import basic_tf
 from basic_tf.evaluation import (
+    embedder,
+    evaluations,
+    kept_results,
     prompt_sets,
     report,
-    results,
     task_data,
     task_files,
-    task_metrics,
-    tasks,
     zero_shot,
 )
-from basic_tf.training import loaded_run, run_log
+from basic_tf.training import checkpoints, loaded_run, run_log
 from experiments import command_line
 
 _WORKDIR = flags.DEFINE_string("workdir", None, "Folder of the run.")
 _TASKS = flags.DEFINE_list(
-    "tasks", None, "Names of tasks, with commas between; those of the run otherwise."
+    "tasks",
+    None,
+    "TASK or TASK:KIND, with commas between; "
+    "those of the run otherwise. Kinds: " + ", ".join(evaluations.KINDS),
 )
 _LIST_TASKS = flags.DEFINE_boolean(
     "list_tasks", False, "Print all tasks, and which have their data, and stop."
@@ -55,8 +64,11 @@ _DATA_DIR = flags.DEFINE_string(
 _BATCH_SIZE = flags.DEFINE_integer(
     "batch_size", 256, "Images at a time; changes no result.", lower_bound=1
 )
-_COMPARE = flags.DEFINE_string(
-    "compare_workdir", None, "Another run for the report to show beside this one."
+_COMPARE = flags.DEFINE_multi_string(
+    "compare_workdir", [], "Another run for the report to show beside; repeatable."
+)
+_SWEEP = flags.DEFINE_enum(
+    "sweep", None, ["checkpoints"], "Evaluate all kept checkpoints of each run."
 )
 _OUTPUT = flags.DEFINE_string(
     "output", None, "Folder for report and results; the run's own otherwise."
@@ -74,25 +86,21 @@ def main(arguments):
         raise ValueError("--workdir is needed: the folder of the run")
     if _TASKS.value is not None and not any(name.strip() for name in _TASKS.value):
         raise ValueError("--tasks names no task; leave it out for those of the run")
+    prompts = prompt_sets.read(_PROMPTS.value) if _PROMPTS.value else None
+    setting = evaluations.Setting(known, _DATA_DIR.value, prompts)
     for name in _TASKS.value or ():
-        _check(name, known)
+        evaluations.parse(name, setting)
     output = pathlib.Path(_OUTPUT.value or _WORKDIR.value)
     command_line.check_folder(output)
-    prompts = prompt_sets.read(_PROMPTS.value) if _PROMPTS.value else None
-    outcome = _evaluate(_WORKDIR.value, output / "results", known, prompts)
-    compared = None
-    if _COMPARE.value:
-        folder = output / "compared" if _OUTPUT.value else pathlib.Path(_COMPARE.value)
-        compared = _evaluate(_COMPARE.value, folder / "results", known, prompts)
+    outcome = _evaluate(_WORKDIR.value, output, setting)
+    compared = []
+    for number, workdir in enumerate(_COMPARE.value):
+        number = f"_{number + 1}" if number else ""
+        folder = output / f"compared{number}" if _OUTPUT.value else workdir
+        compared.append(_evaluate(workdir, pathlib.Path(folder), setting))
     written = report.write(output, outcome, compared)
     if _JSON.value:
         print(json.dumps(written, indent=2))
-
-
-def _check(name, known):
-    tasks.check_name(name, known)
-    if known[name]["metric"] == task_metrics.RETRIEVAL:
-        raise ValueError(f"{name} is a task of retrieval, not of classification")
 
 
 def _list_tasks(known):
@@ -115,70 +123,91 @@ def _list_tasks(known):
         print(f"{row['name']:<16} {here:<8} {row['metric']:<22} {source}")
 
 
-def _evaluate(workdir, folder, known, prompts):
+def _evaluate(workdir, folder, setting):
+    """The `RunOutcome` of a run, whose results `folder` keeps."""
     run = basic_tf.load(workdir)
     training = pathlib.Path(workdir) / "train.json"
     if not training.is_file():
         raise ValueError(f"{workdir} is not trained to its end; train it on")
+    data_dir = setting.data_dir or run.config.data.data_dir
+    setting = evaluations.Setting(setting.known, data_dir, setting.prompts)
     names = _TASKS.value or run.config.evaluation.tasks
-    checkpoint = loaded_run.newest_checkpoint(workdir).name
-    data_dir = _DATA_DIR.value or run.config.data.data_dir
-    model_hash = results.model_fingerprint(run.model)
-    wanted, records = {}, {}
-    for name in names:  # what cannot be is refused before the first is evaluated
-        _check(name, known)
-        wanted[name] = results.identity(
-            name, known[name], model_hash, run.image_size, prompts
-        )
-        records[name] = results.find(folder, name, wanted[name])
-        task_data.require(name, known[name], data_dir)
-    found = {}
-    for name in names:
-        if records[name]:
-            left_out = records[name]["left_out"]
-            examples = tasks.load_examples(known[name], left_out, data_dir)
-            found[name] = results.restore(folder, records[name], examples)
-        else:
-            task = tasks.load_task(name, data_dir, known, prompts)
-            start = time.monotonic()
-            found[name] = zero_shot.evaluate(run, task, _BATCH_SIZE.value)
-            details = {
-                "workdir": str(workdir),
-                "checkpoint": checkpoint,
-                "batch_size": _BATCH_SIZE.value,
-                "seconds": round(time.monotonic() - start, 3),
-            }
-            results.write(folder, name, wanted[name], task, found[name], details)
-        _print(name, found[name].metrics, bool(records[name]))
+    wanted = [evaluations.parse(name, setting) for name in names]
+    encoders = embedder.Embedder(run, _BATCH_SIZE.value, folder / "features")
+    newest = loaded_run.newest_checkpoint(workdir)
+    found = _keep(wanted, encoders, folder / "results", workdir, newest)
     return report.RunOutcome(
         workdir=workdir,
         run=run,
         results=found,
         rows=run_log.read_rows(workdir),
         training=json.loads(training.read_text()),
-        descriptions={name: known[name].get("description", "") for name in names},
+        descriptions={each.task: each.fields.get("description", "") for each in wanted},
+        sweep=_sweep(wanted, encoders, folder / "results", workdir, found),
     )
 
 
-def _print(name, metrics, was_finished):
+def _sweep(wanted, encoders, folder, workdir, newest_found):
+    """`{step: {task: top-1}}` of all checkpoints; empty unless it is asked for."""
+    if not _SWEEP.value:
+        return {}
+    model = loaded_run.model_variables(encoders.run.model)
+    wanted = [each for each in wanted if each.kind == zero_shot.KIND]
+    *earlier, (last, newest) = checkpoints.by_step(f"{workdir}/checkpoints").items()
+    found = {}
+    for step, prefix in earlier:
+        checkpoints.restore(prefix, model)
+        print(prefix.name, file=sys.stderr)
+        found[step] = _keep(wanted, encoders, folder / prefix.name, workdir, prefix)
+    checkpoints.restore(newest, model)
+    found[last] = {each.name: newest_found[each.name] for each in wanted}
+    return {
+        step: {name: result.metrics["value"] for name, result in results.items()}
+        for step, results in found.items()
+    }
+
+
+def _keep(wanted, encoders, folder, workdir, checkpoint):
+    details = {
+        "workdir": str(workdir),
+        "checkpoint": checkpoint.name,
+        "batch_size": _BATCH_SIZE.value,
+    }
+    return kept_results.evaluate(wanted, encoders, folder, details, _announce)
+
+
+def _announce(name, result, was_finished):
     """A line: the main metric with its interval, and those that all share."""
-    low, high = metrics["interval"]
-    parts = [f"{metrics['metric']} {metrics['value']:.4f} ({low:.4f} to {high:.4f})"]
-    parts += [
-        f"{title} {metrics[key]:.4f}"
-        for key, title in (
-            ("top1", "top-1"),
-            ("top5", "top-5"),
-            ("mean_per_class_recall", "mean per-class recall"),
+    found = result.metrics
+    parts = []
+    if "interval" in found:
+        low, high = found["interval"]
+        parts.append(
+            f"{found['metric']} {found['value']:.4f} ({low:.4f} to {high:.4f})"
         )
-        if key in metrics and key != metrics["metric"]
+    shown = report.MEASURED.get(result.kind) or zero_shot.SHOWN
+    parts += [
+        f"{key.replace('_', ' ')} {found[key]:.4g}"
+        for key in shown
+        if key in found and key != found.get("metric")
     ]
-    counts = f"({metrics['num_examples']} images, {metrics['num_classes']} classes)"
     print(
-        f"{name}: {'  '.join(parts)}  {counts}{'; evaluated before' * was_finished}",
+        f"{name}: {'  '.join(parts)}  ({_counts(found)})"
+        f"{'; evaluated before' * was_finished}",
         file=sys.stderr if _JSON.value else sys.stdout,
         flush=True,
     )
+
+
+def _counts(found):
+    counts = {
+        "num_examples": "images",
+        "num_images": "images",
+        "num_texts": "captions",
+        "num_pairs": "pairs",
+        "num_classes": "classes",
+    }
+    return ", ".join(f"{found[k]} {what}" for k, what in counts.items() if k in found)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,16 @@ def embed_images(model, examples, image_size, batch_size=256, title="images"):
     Returns:
         `[N, D]` float32 unit vectors.
     """
-    encode = tf.function(model.encode_image, jit_compile=False, autograph=False)
+    return embed(image_encoder(model), examples, image_size, batch_size, title)
+
+
+def image_encoder(model):
+    """A traced function from images, `[b, S, S, 3]`, to their embeddings."""
+    return tf.function(model.encode_image, jit_compile=False, autograph=False)
+
+
+def embed(encode, examples, image_size, batch_size, title):
+    """`embed_images` by a function of `image_encoder`, which traces a size once."""
     dataset = batches.evaluation_batches(examples, image_size, batch_size)
     shown, parts, done = progress.Progress(title, len(examples)), [], 0
     for images, mask in dataset:
@@ -39,7 +48,9 @@ def embed_images(model, examples, image_size, batch_size=256, title="images"):
     return np.concatenate(parts)
 
 
-def cached_embeddings(directory, run, split, examples, batch_size=256):
+def cached_embeddings(
+    directory, run, split, examples, batch_size=256, title="images", encode=None
+):
     """`embed_images`, read from a file where the same were embedded before.
 
     A file that is damaged or holds something else is named in a warning and written
@@ -51,6 +62,8 @@ def cached_embeddings(directory, run, split, examples, batch_size=256):
         split: name of the source, such as `"tfds:glyphs/concepts:serif"`.
         examples: `sources.Examples` of it.
         batch_size: images at a time.
+        title: see `embed_images`.
+        encode: from `image_encoder` of the run's model; made when None.
 
     Returns:
         `[N, D]` float32 unit vectors.
@@ -59,7 +72,8 @@ def cached_embeddings(directory, run, split, examples, batch_size=256):
     path = pathlib.Path(directory) / f"{key}.features"
     embeddings = _read(path, key, len(examples))
     if embeddings is None:
-        embeddings = embed_images(run.model, examples, run.image_size, batch_size)
+        encode = encode or image_encoder(run.model)
+        embeddings = embed(encode, examples, run.image_size, batch_size, title)
         content = embeddings.tobytes()
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_whole(path, _seal(key, content) + content)

@@ -25,6 +25,21 @@ def wilson(share, count):
     return float(np.clip(low, 0.0, share)), float(np.clip(high, share, 1.0))
 
 
+def paired_difference(first, second):
+    """Interval of the mean difference of two outcomes on the same examples.
+
+    Args:
+        first: `[N]` bool or float, of each example; N at least 1.
+        second: the same, of another model.
+
+    Returns:
+        `(low, high)`, the normal approximation.
+    """
+    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    spread = Z * differences.std() / np.sqrt(len(differences))
+    return float(differences.mean() - spread), float(differences.mean() + spread)
+
+
 def bootstrap(statistic, count, num_resamples=NUM_RESAMPLES, seed=SEED):
     """Percentile interval of a statistic over examples drawn with replacement.
 

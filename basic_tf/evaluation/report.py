@@ -10,12 +10,29 @@ import pathlib
 import shlex
 
 import jinja2
+import numpy as np
 
 import basic_tf
 from basic_tf import files, memory
-from basic_tf.evaluation import report_plots, report_task
+from basic_tf.evaluation import (
+    intervals,
+    report_plots,
+    report_shifts,
+    report_task,
+    zero_shot,
+)
 
 MAX_IMAGE_SIZE = 64
+MEASURED = {  # kind -> the metrics that the page shows
+    "retrieval": [
+        f"{way}_r{k}" for way in ("image_to_text", "text_to_image") for k in (1, 5, 10)
+    ],
+    "linear_probe": ["top1", "mean_per_class_recall", "lambda", "num_training"],
+    "geometry": [
+        *("alignment", "modality_gap", "image_uniformity", "text_uniformity"),
+        *("image_rank_me", "text_rank_me", "num_pairs"),
+    ],
+}
 TRAIN_KEYS = (
     "seconds",
     "examples_per_second",
@@ -32,10 +49,11 @@ class RunOutcome:
     Attributes:
         workdir: folder of the run.
         run: `loaded_run.LoadedRun`.
-        results: `{name of the task: zero_shot.ZeroShotResult}`.
+        results: `{name of the evaluation: TaskResult}`.
         rows: rows of its `metrics.jsonl`.
         training: content of its `train.json`.
         descriptions: `{name of a task: what it is}`.
+        sweep: `{step of a checkpoint: {task: accuracy}}`, where all were evaluated.
     """
 
     workdir: str
@@ -44,16 +62,25 @@ class RunOutcome:
     rows: list
     training: dict
     descriptions: dict = dataclasses.field(default_factory=dict)
+    sweep: dict = dataclasses.field(default_factory=dict)
+
+    def of_kind(self, kind):
+        """`{task: TaskResult}` of one kind."""
+        return {
+            name.partition(":")[0]: result
+            for name, result in self.results.items()
+            if result.kind == kind
+        }
 
 
-def write(output_dir, outcome, compared=None):
+def write(output_dir, outcome, compared=()):
     """Writes `report.json` and `report.html`, each whole or not at all.
 
     Args:
         output_dir: folder, made when missing.
         outcome: `RunOutcome`.
-        compared: another one to show beside it; its numbers stand in `report.json`
-            under the name of its folder.
+        compared: others to show beside it; their numbers stand in `report.json` under
+            the names of their folders.
 
     Returns:
         The content of `report.json`.
@@ -62,11 +89,11 @@ def write(output_dir, outcome, compared=None):
         ValueError: if that name is one of the file's own keys.
     """
     content = _numbers(outcome)
-    if compared:
-        _, name = _names([outcome, compared])
+    names = _names([outcome, *compared])[1:]
+    for name, other in zip(names, compared, strict=True):
         if name in content:
             raise ValueError(f"a compared run cannot be called {name!r}: rename it")
-        content[name] = _numbers(compared)
+        content[name] = _numbers(other)
     page = render(outcome, compared, output_dir)
     text = json.dumps(content, indent=2)
     output_dir = pathlib.Path(output_dir)
@@ -76,7 +103,7 @@ def write(output_dir, outcome, compared=None):
     return json.loads(text)
 
 
-def render(outcome, compared=None, output_dir=None):
+def render(outcome, compared=(), output_dir=None):
     """The page as a string; arguments as those of `write`."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent),
@@ -88,19 +115,23 @@ def render(outcome, compared=None, output_dir=None):
     environment.filters |= {
         "percent": lambda share: f"{100 * share:.1f}%",
         "points": lambda share: f"{100 * share:+.1f}".replace("-", "\N{MINUS SIGN}"),
+        "plain": lambda key: key.replace("_", " ").capitalize(),
         "count": lambda number: f"{number:,.0f}",
         "duration": _duration,
     }
-    outcomes = [outcome, compared] if compared else [outcome]
+    outcomes = [outcome, *compared]
     size = min(outcome.run.image_size, MAX_IMAGE_SIZE)
     return environment.get_template("report.html.jinja").render(
         version=basic_tf.__version__,
         runs=[_run(*pair) for pair in zip(outcomes, _names(outcomes), strict=True)],
         splits=_splits(outcomes),
         other_metrics=_other_metrics(outcomes),
+        shifts=_shifts(outcomes),
+        shift_plot=report_shifts.plot_uri(_shifts(outcomes)),
+        measured=[_measured(outcomes, kind) for kind in MEASURED],
         tasks=[
             report_task.describe(name, result, size)
-            for name, result in outcome.results.items()
+            for name, result in outcome.of_kind(zero_shot.KIND).items()
             if result.ranking
         ],
         matrix_classes=report_task.MATRIX_CLASSES,
@@ -112,12 +143,46 @@ def _numbers(outcome):
     """One run's part of `report.json`."""
     training = outcome.training
     return {
-        "zero_shot": {name: r.metrics for name, r in outcome.results.items()},
+        **{kind: _metrics(outcome, kind) for kind in (zero_shot.KIND, *MEASURED)},
+        "shifts": report_shifts.rows(_names([outcome])[0], _accuracies(outcome)),
+        "sweep": outcome.sweep,
         "train": {key: training[key] for key in TRAIN_KEYS},
         "peak_memory_mb": _peak_memory_mb(outcome),
         "parameters": training["parameters"],
         "config": _configuration(outcome),
     }
+
+
+def _metrics(outcome, kind):
+    return {name: result.metrics for name, result in outcome.of_kind(kind).items()}
+
+
+def _accuracies(outcome):
+    found = _metrics(outcome, zero_shot.KIND)
+    return {name: m["top1"] for name, m in found.items() if "top1" in m}
+
+
+def _shifts(outcomes):
+    """Rows of all runs; see `report_shifts.rows`."""
+    pairs = zip(_names(outcomes), outcomes, strict=True)
+    return [
+        row for name, o in pairs for row in report_shifts.rows(name, _accuracies(o))
+    ]
+
+
+def _measured(outcomes, kind):
+    """A table of what is measured beside zero-shot classification.
+
+    Returns:
+        `{"title", "columns", "rows": [(run, task, [value or None])]}`.
+    """
+    keys = MEASURED[kind]
+    rows = [
+        (run, task, [metrics.get(key) for key in keys])
+        for run, outcome in zip(_names(outcomes), outcomes, strict=True)
+        for task, metrics in _metrics(outcome, kind).items()
+    ]
+    return {"kind": kind, "columns": keys, "rows": rows}
 
 
 def _peak_memory_mb(outcome):
@@ -148,6 +213,7 @@ def _run(outcome, name):
         "training": outcome.training,
         "peak_memory_mb": _peak_memory_mb(outcome),
         "phases": _phases(outcome, config),
+        "sweep": report_plots.sweep_uri(outcome.sweep, name) if outcome.sweep else None,
         "examples": sum(p["examples"] for p in outcome.training["phases"].values()),
     }
 
@@ -172,8 +238,7 @@ def _phases(outcome, config):
 def _splits(outcomes):
     """Rows of the table of accuracies: tasks of one class an image, for each run."""
     splits = []
-    for name in _task_names(outcomes):
-        results = [outcome.results.get(name) for outcome in outcomes]
+    for name, results in _by_task(outcomes):
         found = next(result.metrics for result in results if result)
         if "top1" not in found:
             continue
@@ -184,16 +249,27 @@ def _splits(outcomes):
                 "num_examples": found["num_examples"],
                 "num_classes": found["num_classes"],
                 "metrics": [result and result.metrics for result in results],
+                "intervals": [_difference(results[0], other) for other in results[1:]],
             }
         )
     return splits
 
 
+def _difference(first, second):
+    """95 % interval of the difference in top-1 on the same examples, or None."""
+    if not first or not second or not first.ranking or not second.ranking:
+        return None
+    if not np.array_equal(first.labels, second.labels):
+        return None
+    return intervals.paired_difference(
+        first.ranking.ranks == 0, second.ranking.ranks == 0
+    )
+
+
 def _other_metrics(outcomes):
     """Rows of the tasks whose main metric is not top-1: name, metric, of each run."""
     rows = []
-    for name in _task_names(outcomes):
-        results = [outcome.results.get(name) for outcome in outcomes]
+    for name, results in _by_task(outcomes):
         found = [result and result.metrics for result in results]
         metric = next(metrics["metric"] for metrics in found if metrics)
         if metric != "top1":
@@ -201,8 +277,11 @@ def _other_metrics(outcomes):
     return rows
 
 
-def _task_names(outcomes):
-    return dict.fromkeys(name for outcome in outcomes for name in outcome.results)
+def _by_task(outcomes):
+    """`(task, [zero-shot TaskResult or None of each run])`."""
+    found = [outcome.of_kind(zero_shot.KIND) for outcome in outcomes]
+    for name in dict.fromkeys(name for results in found for name in results):
+        yield name, [results.get(name) for results in found]
 
 
 def _commands(outcomes, output_dir):
@@ -217,8 +296,10 @@ def _commands(outcomes, output_dir):
     evaluate += ["--workdir", str(outcomes[0].workdir)]
     if outcomes[0].results:
         evaluate += ["--tasks", ",".join(outcomes[0].results)]
-    if len(outcomes) > 1:
-        evaluate += ["--compare_workdir", str(outcomes[1].workdir)]
+    for other in outcomes[1:]:
+        evaluate += ["--compare_workdir", str(other.workdir)]
+    if outcomes[0].sweep:
+        evaluate += ["--sweep", "checkpoints"]
     if output_dir and pathlib.Path(output_dir) != pathlib.Path(outcomes[0].workdir):
         evaluate += ["--output", str(output_dir)]
     return [*commands, ("Evaluate, and write this page", shlex.join(evaluate))]

@@ -26,22 +26,46 @@ def curve_uri(rows, metric, color):
         color: of the curve.
     """
     label, factor = CURVES[metric]
+    points = [(row["total_step"], factor * row[metric]) for row in rows]
+    return _curves_uri({metric: points}, label, [color], salt=metric)
+
+
+def sweep_uri(sweep, name):
+    """An SVG of what each task gives at each checkpoint of a run.
+
+    Args:
+        sweep: `{step of the run: {task: value in [0, 1]}}`.
+        name: of the run.
+    """
+    tasks = dict.fromkeys(task for values in sweep.values() for task in values)
+    curves = {
+        task: [(step, 100 * sweep[step][task]) for step in sorted(sweep)]
+        for task in tasks
+    }
+    return _curves_uri(curves, "accuracy (%)", COLORS, salt=f"sweep {name}")
+
+
+def _curves_uri(curves, label, colors, salt):
+    """`{name: [(step, value)]}` as an SVG; more than one have a legend."""
     # No pyplot, which would keep the figure.
     with matplotlib.rc_context({"font.size": 10}):
         figure = Figure(figsize=(4.0, 2.5), layout="constrained")
         axes = figure.add_subplot()
-        axes.plot(
-            [row["total_step"] for row in rows],
-            [factor * row[metric] for row in rows],
-            color=color,
-            marker="o",
-            markersize=3,
-        )
+        for number, (name, points) in enumerate(curves.items()):
+            axes.plot(
+                *zip(*points, strict=True),
+                color=colors[number % len(colors)],
+                marker="o",
+                markersize=3,
+                label=name,
+            )
         axes.set(xlabel="step of the run", ylabel=label)
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.grid(color="#e3e6ea", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
-        return figure_uri(figure, salt=metric)
+        if len(curves) > 1:
+            axes.legend(frameon=False, fontsize=8)
+        return figure_uri(figure, salt=salt)
 
 
 def figure_uri(figure, salt):

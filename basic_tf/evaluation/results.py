@@ -14,7 +14,7 @@ import numpy as np
 
 import basic_tf
 from basic_tf import files
-from basic_tf.evaluation import metrics, prompts, tasks, zero_shot
+from basic_tf.evaluation import metrics, prompts, task_result, tasks
 
 _VERSIONS = ("tensorflow", "keras", "tensorflow-datasets", "numpy", "scikit-learn")
 _ARRAYS = ("top", "top_scores", "ranks", "scores")  # of a `metrics.Ranking`
@@ -30,7 +30,12 @@ def model_fingerprint(model):
     return digest.hexdigest()
 
 
-def identity(name, fields, model_hash, image_size, prompt_sets=None):
+def path_of(folder, name):
+    """The file of a result: `serif:geometry` is in `serif.geometry.json`."""
+    return pathlib.Path(folder) / f"{name.replace(':', '.')}.json"
+
+
+def identity(name, fields, model_hash, image_size, prompt_sets=None, kind="zero_shot"):
     """What decides a result: two results of the same identity are the same.
 
     Args:
@@ -39,6 +44,7 @@ def identity(name, fields, model_hash, image_size, prompt_sets=None):
         model_hash: from `model_fingerprint`.
         image_size: side in pixels of the images.
         prompt_sets: `prompt_sets.PromptSets` or None.
+        kind: what is measured; see `evaluations`.
 
     Returns:
         A dictionary of JSON values.
@@ -46,6 +52,7 @@ def identity(name, fields, model_hash, image_size, prompt_sets=None):
     imported = prompt_sets.class_names if prompt_sets else {}
     names = imported.get(fields.get("imported_names", name))
     return {
+        "kind": kind,
         "task": fields,
         "templates_sha256": prompts.fingerprint(
             tasks.templates(name, fields, prompt_sets)
@@ -70,7 +77,7 @@ def find(folder, name, wanted):
     Raises:
         ValueError: if there is a result of another identity, with what differs.
     """
-    path = pathlib.Path(folder) / f"{name}.json"
+    path = path_of(folder, name)
     if not path.is_file():
         return None
     record = json.loads(path.read_text(encoding="utf-8"))
@@ -83,15 +90,14 @@ def find(folder, name, wanted):
     return record
 
 
-def write(folder, name, wanted, task, result, details):
+def write(folder, name, wanted, result, details):
     """Writes the result of a task; `TASK.json` comes last, and makes it count.
 
     Args:
         folder: of the results, made when missing.
         name: of the task.
         wanted: its `identity`.
-        task: `tasks.Task`.
-        result: `zero_shot.ZeroShotResult`.
+        result: `TaskResult`.
         details: what else to record, a dictionary of JSON values.
 
     Returns:
@@ -101,46 +107,47 @@ def write(folder, name, wanted, task, result, details):
         "name": name,
         "metrics": result.metrics,
         "inputs": wanted,
-        "class_names_sha256": prompts.fingerprint(task.class_names),
+        "class_names_sha256": prompts.fingerprint(result.class_names),
         **details,
-        "class_names": task.class_names,
-        "templates": task.templates,
-        "left_out": [bad.key for bad in task.examples.bad],
+        "class_names": result.class_names,
+        "templates": result.templates,
+        "left_out": [bad.key for bad in result.examples.bad],
         "versions": {
             "basic_tf": basic_tf.__version__,
             **{package: importlib.metadata.version(package) for package in _VERSIONS},
         },
     }
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    path = path_of(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
     if result.ranking:
         arrays = {key: getattr(result.ranking, key) for key in _ARRAYS}
         content = io.BytesIO()
         np.savez_compressed(content, labels=result.labels, **arrays)
-        files.write_whole(folder / f"{name}.npz", content.getvalue())
+        files.write_whole(path.with_name(f"{path.stem}.npz"), content.getvalue())
     text = json.dumps(record, indent=2, ensure_ascii=False)
-    files.write_whole(folder / f"{name}.json", text)
+    files.write_whole(path, text)
     return record
 
 
-def restore(folder, record, examples):
+def restore(folder, record, examples=None):
     """The result that `write` was given.
 
     Args:
         folder: of the results.
         record: from `find`.
-        examples: `sources.Examples` that were evaluated.
+        examples: `sources.Examples` that were evaluated, or None.
 
     Raises:
         ValueError: if there are not as many examples as there were.
     """
     name, found = record["name"], record["metrics"]
-    if len(examples) != found["num_examples"]:
+    if examples is not None and len(examples) != found["num_examples"]:
         raise ValueError(
             f"{name}: there are {len(examples)} examples and "
             f"{found['num_examples']} were evaluated: the data have changed"
         )
-    path = pathlib.Path(folder) / f"{name}.npz"
+    path = path_of(folder, name)
+    path = path.with_name(f"{path.stem}.npz")
     ranking = labels = None
     if path.is_file():
         with np.load(path) as arrays:
@@ -149,6 +156,12 @@ def restore(folder, record, examples):
                 **{key: arrays[key] for key in _ARRAYS},
                 num_classes=found["num_classes"],
             )
-    return zero_shot.ZeroShotResult(
-        found, ranking, labels, record["class_names"], examples
+    return task_result.TaskResult(
+        record["inputs"]["kind"],
+        found,
+        examples,
+        ranking,
+        labels,
+        record["class_names"],
+        record["templates"],
     )

@@ -5,6 +5,8 @@ A file is an object of a task for each name. `source` alone is needed of its fie
 | field | is |
 |---|---|
 | `source` | as of `data.sources`; a relative path is one in the folder of the data |
+| `training` | the source of labelled images that a linear probe learns from |
+| `validation` | that of those it is tuned on; a fifth of `training` without it |
 | `metric` | one of `task_metrics.METRICS`; `top1` without it |
 | `templates` | a set in `templates.json`, or a list of texts with one slot |
 | `class_names` | names in the order of the labels, instead of those of the source |
@@ -32,6 +34,8 @@ FILES = (_FOLDER / "tasks.json", _FOLDER / "paper_tasks.json")
 DEFAULT_TEMPLATES = "photos"
 _KINDS = {
     "source": str,
+    "training": str,
+    "validation": str,
     "metric": str,
     "templates": (str, list),
     "class_names": list,

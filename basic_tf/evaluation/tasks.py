@@ -17,7 +17,7 @@ from basic_tf.evaluation import (
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A split to be evaluated zero-shot.
+    """A split with its classes and texts.
 
     Attributes:
         name: its key in the task files.
@@ -28,6 +28,7 @@ class Task:
         metric: see `task_metrics`.
         targets: `[N, C]` int, of a task with several labels; see
             `task_metrics.multi_label`.
+        source: name of where the examples are from.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Task:
     templates: list
     metric: str = "top1"
     targets: np.ndarray | None = None
+    source: str = ""
 
 
 def check_name(name, known=None):
@@ -71,11 +73,7 @@ def load_task(name, data_dir=None, known=None, prompts=None):
     known = known or task_files.known_tasks()
     check_name(name, known)
     task = known[name]
-    task_data.require(name, task, data_dir)
-    examples = checking.check_images(_read(task, data_dir))
-    example_table.refuse_bad(task["source"], examples)
-    if not len(examples):
-        raise ValueError(f"{name}: no example to evaluate")
+    examples = load_checked(name, task, data_dir)
     made = Task(
         name=name,
         examples=examples,
@@ -83,6 +81,7 @@ def load_task(name, data_dir=None, known=None, prompts=None):
         class_names=[],
         templates=templates(name, task, prompts),
         metric=task["metric"],
+        source=task["source"],
     )
     if task["metric"] == task_metrics.RETRIEVAL:
         return made
@@ -92,6 +91,25 @@ def load_task(name, data_dir=None, known=None, prompts=None):
         return dataclasses.replace(made, targets=targets, class_names=names)
     labels, names = _classes(name, task, examples, prompts)
     return dataclasses.replace(made, labels=labels, class_names=names)
+
+
+def load_checked(name, task, data_dir=None):
+    """The examples of a task whose images can be decoded.
+
+    Args:
+        name: of the task.
+        task: its fields.
+        data_dir: see `load_task`.
+
+    Raises:
+        ValueError: as `load_task`, of the data.
+    """
+    task_data.require(name, task, data_dir)
+    examples = checking.check_images(_read(task, data_dir))
+    example_table.refuse_bad(task["source"], examples)
+    if not len(examples):
+        raise ValueError(f"{name}: no example to evaluate")
+    return examples
 
 
 def load_examples(task, left_out, data_dir=None):
@@ -161,16 +179,30 @@ def _keep(examples, kept):
     )
 
 
-def _classes(name, task, examples, prompts):
-    """`(labels [N], names)` of the classes to choose from."""
+def labels_of(name, task, examples):
+    """`(labels [N] int, names of the classes)` of examples, as their source has them.
+
+    Args:
+        name: of the task.
+        task: its fields.
+        examples: `sources.Examples`.
+
+    Raises:
+        ValueError: for examples without a label, with their number.
+    """
     labels = np.array(examples.labels, np.int64)
     if not len(labels) or labels.min() < 0:
         count = int(np.sum(labels < 0)) if len(labels) else len(examples)
         raise ValueError(f"{name}: {count} of {len(examples)} examples have no label")
-    label_names = examples.label_names
-    if task.get("wordnet"):
-        places = class_names.wordnet_places(label_names)
-        labels, label_names = places[labels], class_names.wordnet_ids()
+    if not task.get("wordnet"):
+        return labels, examples.label_names
+    places = class_names.wordnet_places(examples.label_names)
+    return places[labels], class_names.wordnet_ids()
+
+
+def _classes(name, task, examples, prompts):
+    """`(labels [N], names)` of the classes to choose from."""
+    labels, label_names = labels_of(name, task, examples)
     names = class_names.choose(name, task, label_names, prompts)
     if task.get("only_present"):
         present, labels = np.unique(labels, return_inverse=True)

@@ -1,34 +1,12 @@
 """Zero-shot classification by names and prompts (BASIC section 3, CLIP 3.1.4)."""
 
-import dataclasses
-
-import numpy as np
 import tensorflow as tf
 
-from basic_tf.data import sources
-from basic_tf.evaluation import features, metrics, prompts, task_metrics
+from basic_tf.evaluation import metrics, prompts, task_metrics, task_result
 from basic_tf.models import dual_encoder
 
-MAX_TEXTS = 512  # that are encoded at a time
-
-
-@dataclasses.dataclass(frozen=True)
-class ZeroShotResult:
-    """Outcome of a task.
-
-    Attributes:
-        metrics: see `task_metrics`.
-        ranking: `metrics.Ranking` of cosines; None for a task with several labels.
-        labels: `[N]` int, or None.
-        class_names: C names.
-        examples: `sources.Examples` that were classified.
-    """
-
-    metrics: dict
-    ranking: metrics.Ranking | None
-    labels: np.ndarray | None
-    class_names: list
-    examples: sources.Examples
+KIND = "zero_shot"
+SHOWN = ("top1", "top5", "mean_per_class_recall")  # of its metrics, in a line
 
 
 def classifier(encode_text, class_names, templates):
@@ -56,39 +34,22 @@ def classifier(encode_text, class_names, templates):
     return dual_encoder.normalize(total / len(templates))
 
 
-def evaluate(run, task, batch_size=256):
+def evaluate(embedder, task):
     """Classifies every example of a task once.
 
     Args:
-        run: `loaded_run.LoadedRun`; only its model, tokenizer and image size are used.
+        embedder: `embedder.Embedder`.
         task: `tasks.Task` of classification.
-        batch_size: images at a time; the result does not depend on it.
 
     Returns:
-        `ZeroShotResult`.
+        `TaskResult`.
 
     Raises:
         ValueError: as the metric of the task.
     """
-    weights = classifier(text_encoder(run), task.class_names, task.templates).numpy()
-    embeddings = features.embed_images(
-        run.model, task.examples, run.image_size, batch_size, task.name
-    )
+    weights = classifier(embedder.texts, task.class_names, task.templates).numpy()
+    embeddings = embedder.images(task.examples, task.source, task.name)
     return classify(task, embeddings, weights)
-
-
-def text_encoder(run):
-    """A function from texts, string `[C]`, to unit vectors `[C, D]`, some at a time."""
-    encode = tf.function(
-        run.model.encode_text, reduce_retracing=True, jit_compile=False, autograph=False
-    )
-
-    def encode_text(texts):
-        starts = range(0, len(texts), MAX_TEXTS)
-        parts = [encode(run.tokenizer(texts[s : s + MAX_TEXTS])) for s in starts]
-        return tf.concat(parts, axis=0)
-
-    return encode_text
 
 
 def classify(task, embeddings, weights):
@@ -100,17 +61,26 @@ def classify(task, embeddings, weights):
         weights: `[C, D]`, from `classifier`.
 
     Returns:
-        `ZeroShotResult`; cosines are computed for some images at a time, so that
-        memory does not grow with N times C.
+        `TaskResult`; cosines are computed for some images at a time, so that memory
+        does not grow with N times C.
 
     Raises:
         ValueError: as `task_metrics.single_label` and `task_metrics.multi_label`.
     """
     if task.metric == task_metrics.MULTI_LABEL:
         found = task_metrics.multi_label(task.targets, embeddings @ weights.T)
-        return ZeroShotResult(found, None, None, task.class_names, task.examples)
-    ranking = metrics.rank(
-        task.labels, lambda rows: embeddings[rows] @ weights.T, len(weights)
+        ranking = None
+    else:
+        ranking = metrics.rank(
+            task.labels, lambda rows: embeddings[rows] @ weights.T, len(weights)
+        )
+        found = task_metrics.single_label(task.metric, task.labels, ranking)
+    return task_result.TaskResult(
+        KIND,
+        found,
+        task.examples,
+        ranking,
+        task.labels,
+        task.class_names,
+        task.templates,
     )
-    found = task_metrics.single_label(task.metric, task.labels, ranking)
-    return ZeroShotResult(found, ranking, task.labels, task.class_names, task.examples)

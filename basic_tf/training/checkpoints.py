@@ -105,6 +105,11 @@ def newest(directory):
     return next(iter(_prefixes(directory)), None)
 
 
+def by_step(directory):
+    """`{step of the run: path}` of all checkpoints, oldest first, read or not."""
+    return {int(p.name.partition("-")[2]): p for p in reversed(_prefixes(directory))}
+
+
 def _prefixes(directory):
     """Checkpoints with an index file, newest first."""
     indices = pathlib.Path(directory).glob("step-*.index")

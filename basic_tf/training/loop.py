@@ -14,6 +14,7 @@ from basic_tf.models import zoo
 from basic_tf.training import (
     checkpoints,
     distribution,
+    evaluator,
     loaded_run,
     phases,
     run_data,
@@ -147,6 +148,7 @@ def _train_phases(config, workdir, mesh, examples, tokenizer):
     model = zoo.build(config.model.to_dict(), tokenizer.vocabulary_size)
     for name in config.phase_order:
         phases.check_phase(name, config.phases[name], model, examples, mesh)
+    evaluations = evaluator.Evaluator(config, model, tokenizer)
     prefix, stored = checkpoints.read(workdir / "checkpoints", RunState.names())
     state = RunState.from_stored(stored)
     _announce_replicas(state, bool(prefix))
@@ -180,7 +182,7 @@ def _train_phases(config, workdir, mesh, examples, tokenizer):
         state.add_time(start)  # a frozen encoder embeds all images here
         if state.step:
             checkpoints.restore(prefix, phase.variables())
-        _run_phase(phase, config, workdir, state, log)
+        _run_phase(phase, config, workdir, state, log, evaluations)
         state.phase, state.step = state.phase + 1, 0
         if state.phase == len(config.phase_order) and distribution.is_chief():
             _write_summary(workdir, phase, model)
@@ -225,13 +227,20 @@ def input_examples_per_second(phase, seconds=3.0):
     return round(count / (time.perf_counter() - start), 1)
 
 
-def _run_phase(phase, config, workdir, state, log):
+def _run_phase(phase, config, workdir, state, log, evaluations):
     def save():
         _check_finite(phase.variables(), state, phase.name)
         _save(workdir, state, phase.variables())
 
+    def evaluate():
+        if not evaluations.is_due(state.total_step) or not distribution.is_chief():
+            return {}
+        if phase.trainer.sharded is not None:
+            phase.trainer.sharded.store()
+        return evaluations.metrics()
+
     watch = run_log.StepWatch(
-        phase, log, config.log_every, config.checkpoint_every, save
+        phase, log, config.log_every, config.checkpoint_every, save, evaluate
     )
     try:
         phase.trainer.fit(

@@ -75,11 +75,14 @@ class StepWatch(keras.callbacks.Callback):
         log_every: steps between rows.
         save_every: steps between checkpoints.
         save: called without arguments to write one.
+        evaluate: called after each step, for metrics to log beside it; see
+            `evaluator.Evaluator`. None, or nothing from it, logs nothing.
     """
 
-    def __init__(self, phase, log, log_every, save_every, save):
+    def __init__(self, phase, log, log_every, save_every, save, evaluate=None):
         super().__init__()
         self.phase, self.log, self.save = phase, log, save
+        self.evaluate = evaluate or dict
         self.log_every, self.save_every = log_every, save_every
 
     def on_train_begin(self, logs=None):
@@ -115,7 +118,10 @@ class StepWatch(keras.callbacks.Callback):
             self.model.reset_metrics()
         if state.step % self.save_every == 0 and not is_last:
             self.save()
-        self._start = clock()  # neither logs nor checkpoints count
+        evaluated = self.evaluate()
+        if evaluated:
+            self.log.write(phase, {"non_finite_steps": count} | evaluated)
+        self._start = clock()  # no log, checkpoint or evaluation counts
 
     def _progress(self, row):
         before, self._last_row = self._last_row, row

@@ -35,7 +35,7 @@ def get_config(argument=""):
     config.model = first.model
     config.log_every = 10
     config.checkpoint_every = 100
-    config.evaluation = {"tasks": ()}
+    config.evaluation = {"tasks": (), "every_steps": 0}
     config.phase_order = ("finetune",)
     config.phases = {
         "finetune": {

@@ -45,7 +45,11 @@ def get_config(argument="nano"):
     config.log_every = 50
     config.checkpoint_every = 500
     config.evaluation = {
-        "tasks": ("validation", "serif", "phosphor", "remix", "digits", "colors")
+        "tasks": (
+            *("validation", "serif", "phosphor", "remix", "digits", "colors"),
+            *("serif:geometry", "phosphor:geometry", "remix:geometry"),
+        ),
+        "every_steps": 0,  # training evaluates at none
     }
     phases = arguments[argument]()
     config.phase_order = tuple(phases)

@@ -34,7 +34,7 @@ def get_config(argument=""):
     config.model.text_encoder.max_length = 64
     config.log_every = 20
     config.checkpoint_every = 200
-    config.evaluation = {"tasks": ()}
+    config.evaluation = {"tasks": (), "every_steps": 0}
     config.phase_order = ("joint",)
     config.phases = {
         "joint": {

@@ -22,7 +22,7 @@ from absl import flags
 from matplotlib import figure
 
 import basic_tf
-from basic_tf.evaluation import tasks, zero_shot
+from basic_tf.evaluation import embedder, tasks, zero_shot
 from basic_tf.models import zoo
 from basic_tf.training import phases, run_data
 from experiments import command_line
@@ -43,6 +43,7 @@ def main(arguments):
     loaded = [
         tasks.load_task(name, run.config.data.data_dir)
         for name in run.config.evaluation.tasks
+        if ":" not in name  # zero-shot alone
     ]
     config = run.config.phases.text.copy_and_resolve_references()
     if _QUICK.value:
@@ -54,13 +55,13 @@ def main(arguments):
             model = _train_text(run, config, examples, seed)
             for task in loaded:
                 trained = dataclasses.replace(run, model=model)
-                top1 = zero_shot.evaluate(trained, task).metrics["top1"]
+                outcome = zero_shot.evaluate(embedder.Embedder(trained), task)
                 rows.append(
                     {
                         "task": task.name,
                         "exclude_equal_captions": exclude,
                         "seed": seed,
-                        "top1": top1,
+                        "top1": outcome.metrics["top1"],
                         "steps": config.steps,
                         "batch_size": config.batch_size,
                         "workdir": _WORKDIR.value,

@@ -7,7 +7,7 @@ from matplotlib import figure
 
 from basic_tf.evaluation import (
     confusion,
-    features,
+    embedder,
     prompts,
     report_plots,
     zero_shot,
@@ -59,12 +59,11 @@ def compare(run, task, choices):
     sets = {OWN_NAMES: task.class_names}
     for name_set, names in choices.get("class_names", {}).items():
         sets[name_set] = rename(name_set, names, task.class_names)
-    embeddings = features.embed_images(run.model, task.examples, run.image_size)
-
-    encode_text = zero_shot.text_encoder(run)
+    encoders = embedder.Embedder(run)
+    embeddings = encoders.images(task.examples, task.source, task.name)
 
     def classify(names, chosen):
-        weights = zero_shot.classifier(encode_text, names, chosen).numpy()
+        weights = zero_shot.classifier(encoders.texts, names, chosen).numpy()
         predictions = np.argmax(embeddings @ weights.T, axis=1)
         return predictions, float(np.mean(predictions == task.labels))
 

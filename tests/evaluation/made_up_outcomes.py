@@ -7,7 +7,7 @@ import tensorflow as tf
 from ml_collections import ConfigDict
 
 from basic_tf.data import sources
-from basic_tf.evaluation import metrics, report, task_metrics, zero_shot
+from basic_tf.evaluation import metrics, report, task_metrics, task_result
 
 
 def make_scores(num_classes, num_examples=60, noise=0.5, seed=0):
@@ -25,11 +25,13 @@ def make_result(class_names, num_examples=60, noise=0.5, size=8, seed=0, metric=
     ranking = metrics.rank(labels, scores.__getitem__, len(class_names))
     generator = np.random.default_rng(seed)
     pixels = generator.integers(0, 256, (num_examples, size, size, 3), np.uint8)
-    return zero_shot.ZeroShotResult(
+    return task_result.TaskResult(
+        kind="zero_shot",
         metrics=task_metrics.single_label(metric, labels, ranking),
         ranking=ranking,
         labels=labels,
         class_names=class_names,
+        templates=["a {}"],
         examples=sources.Examples(
             images=[tf.io.encode_png(image).numpy() for image in pixels],
             captions=[class_names[label] for label in labels],

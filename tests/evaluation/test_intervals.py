@@ -53,3 +53,15 @@ def test_resamples_without_a_value_are_left_out():
     assert interval[0] == 1
     with pytest.raises(ValueError, match="3 examples are too few"):
         intervals.bootstrap(lambda w: np.nan, 3)
+
+
+def test_a_paired_difference_is_that_of_mcnemar():
+    first, second = (
+        np.repeat([1, 1, 0, 0], [50, 12, 5, 33]),
+        np.repeat([1, 0, 1, 0], [50, 12, 5, 33]),
+    )
+    # Newcombe 1998, method 5: sqrt(b + c - (b - c)^2 / n) / n around (b - c) / n.
+    spread = 1.959964 * np.sqrt(12 + 5 - 7**2 / 100) / 100
+    low, high = intervals.paired_difference(first, second)
+    assert (low, high) == pytest.approx((0.07 - spread, 0.07 + spread), rel=1e-5)
+    assert intervals.paired_difference(first, first) == (0.0, 0.0)

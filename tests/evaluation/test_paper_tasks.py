@@ -114,3 +114,17 @@ def test_every_set_of_the_papers_is_there():
     assert names == set(wanted.split())
     by_recall = {n for n, t in TASKS.items() if t["metric"] == "mean_per_class_recall"}
     assert by_recall == {"caltech101", "flowers102", "pets", "fgvc_aircraft"}
+
+
+def test_a_probe_learns_and_is_tuned_on_other_splits_than_it_is_judged_by():
+    probed = {name: fields for name, fields in TASKS.items() if "training" in fields}
+    assert len(probed) == 25
+    for fields in probed.values():
+        splits = [
+            fields[k] for k in ("source", "training", "validation") if k in fields
+        ]
+        assert len(set(splits)) == len(splits)
+        if splits[0].startswith("tfds:"):
+            assert len({split.split(":")[1] for split in splits}) == 1
+        else:
+            assert len({split.rpartition("/")[0] for split in splits}) == 1

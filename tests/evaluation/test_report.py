@@ -105,7 +105,7 @@ def test_the_numbers_are_those_of_the_outcome(outcome, tmp_path):
 
 def test_a_compared_run_has_its_numbers_under_its_name(outcome, compared, tmp_path):
     alone = report.write(tmp_path / "alone", compared)
-    both = report.write(tmp_path / "both", outcome, compared)
+    both = report.write(tmp_path / "both", outcome, [compared])
     scratch = both.pop("scratch")
     assert both.keys() == scratch.keys()
     assert scratch == alone
@@ -114,7 +114,7 @@ def test_a_compared_run_has_its_numbers_under_its_name(outcome, compared, tmp_pa
 def test_a_compared_run_cannot_hide_the_numbers_of_the_first(outcome, tmp_path):
     compared = make_outcome({}, "runs/train")
     with pytest.raises(ValueError, match="called 'train'"):
-        report.write(tmp_path, outcome, compared)
+        report.write(tmp_path, outcome, [compared])
 
 
 def test_peak_memory_is_the_larger_of_training_and_evaluation(outcome, tmp_path):
@@ -125,7 +125,7 @@ def test_peak_memory_is_the_larger_of_training_and_evaluation(outcome, tmp_path)
 
 
 def test_the_page_loads_nothing(outcome, compared):
-    text = report.render(outcome, compared)
+    text = report.render(outcome, [compared])
     page = Page(text)
     assert not re.search(r"https?://|@import|url\(", text)
     assert all(src.startswith("data:image/") for src in page.values("src"))
@@ -174,7 +174,7 @@ def test_large_images_are_shown_smaller(outcome):
 
 
 def test_the_table_shows_both_runs_and_their_difference(outcome, compared):
-    texts = Page(report.render(outcome, compared)).texts
+    texts = Page(report.render(outcome, [compared])).texts
     ours, theirs = (o.results["serif"].metrics["top1"] for o in (outcome, compared))
     assert f"{100 * ours:.1f}%" in texts
     assert f"{100 * theirs:.1f}%" in texts
@@ -199,7 +199,7 @@ def test_another_main_metric_has_a_row_with_its_interval(outcome):
 
 def test_runs_in_folders_of_the_same_name_are_told_apart(outcome):
     other = make_outcome(outcome.results, "elsewhere/demo")
-    page = Page(report.render(outcome, other))
+    page = Page(report.render(outcome, [other]))
     assert {"runs/demo", "elsewhere/demo"} <= set(page.texts)
 
 

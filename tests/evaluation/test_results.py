@@ -1,13 +1,12 @@
 import hashlib
 import json
-import types
 
 import keras
 import numpy as np
 import pytest
 from keras import layers
 
-from basic_tf.evaluation import prompt_sets, results, task_metrics, tasks, zero_shot
+from basic_tf.evaluation import prompt_sets, results, task_metrics, task_result
 from tests.evaluation.made_up_outcomes import make_result, names
 
 FIELDS = {"source": "folder:mine", "metric": "top1", "templates": ["a {}"]}
@@ -18,18 +17,13 @@ def result():
     return make_result(names(7), 30)
 
 
-@pytest.fixture
-def task(result):
-    return tasks.Task("mine", result.examples, result.labels, names(7), ["a {}"])
-
-
 def identity(fields=FIELDS, model="ab", image_size=32, prompts=None):
     return results.identity("mine", fields, model, image_size, prompts)
 
 
-def test_a_result_is_restored_without_the_model(tmp_path, task, result):
+def test_a_result_is_restored_without_the_model(tmp_path, result):
     assert results.find(tmp_path, "mine", identity()) is None
-    results.write(tmp_path, "mine", identity(), task, result, {"batch_size": 8})
+    results.write(tmp_path, "mine", identity(), result, {"batch_size": 8})
     record = results.find(tmp_path, "mine", identity())
     assert record["metrics"] == result.metrics
     assert record["batch_size"] == 8
@@ -43,10 +37,11 @@ def test_a_result_is_restored_without_the_model(tmp_path, task, result):
     assert restored.ranking.num_classes == 7
 
 
-def test_all_that_a_result_depends_on_is_recorded(tmp_path, task, result):
-    results.write(tmp_path, "mine", identity(), task, result, {})
+def test_all_that_a_result_depends_on_is_recorded(tmp_path, result):
+    results.write(tmp_path, "mine", identity(), result, {})
     record = json.loads((tmp_path / "mine.json").read_text())
     assert record["inputs"] == {
+        "kind": "zero_shot",
         "task": FIELDS,
         "templates_sha256": hashlib.sha256(b'["a {}"]').hexdigest(),
         "imported_class_names_sha256": None,
@@ -57,8 +52,8 @@ def test_all_that_a_result_depends_on_is_recorded(tmp_path, task, result):
     assert (record["class_names"], record["templates"]) == (names(7), ["a {}"])
 
 
-def test_a_result_of_other_inputs_is_not_overwritten(tmp_path, task, result):
-    results.write(tmp_path, "mine", identity(), task, result, {})
+def test_a_result_of_other_inputs_is_not_overwritten(tmp_path, result):
+    results.write(tmp_path, "mine", identity(), result, {})
     imported = prompt_sets.PromptSets({"mine": ["{}"]}, {"mine": names(7, "x")})
     for wanted, differing in (
         (identity(model="cd"), "model_sha256"),
@@ -71,8 +66,8 @@ def test_a_result_of_other_inputs_is_not_overwritten(tmp_path, task, result):
             results.find(tmp_path, "mine", wanted)
 
 
-def test_other_data_are_refused(tmp_path, task, result):
-    results.write(tmp_path, "mine", identity(), task, result, {})
+def test_other_data_are_refused(tmp_path, result):
+    results.write(tmp_path, "mine", identity(), result, {})
     record = results.find(tmp_path, "mine", identity())
     fewer = result.examples.select(np.arange(30) < 29)
     with pytest.raises(ValueError, match="29 examples and 30 were evaluated"):
@@ -83,11 +78,8 @@ def test_a_result_of_several_labels_has_no_ranking(tmp_path, result):
     targets = np.eye(7, dtype=int)[result.labels]
     scores = np.random.default_rng(0).normal(size=targets.shape)
     found = task_metrics.multi_label(targets, scores)
-    several = zero_shot.ZeroShotResult(found, None, None, names(7), result.examples)
-    task = types.SimpleNamespace(
-        class_names=names(7), templates=["a {}"], examples=result.examples
-    )
-    results.write(tmp_path, "mine", identity(), task, several, {})
+    several = task_result.TaskResult("zero_shot", found, result.examples)
+    results.write(tmp_path, "mine", identity(), several, {})
     record = results.find(tmp_path, "mine", identity())
     assert results.restore(tmp_path, record, result.examples).ranking is None
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 from basic_tf import memory
 from basic_tf.data import sources, tokenizer
-from basic_tf.evaluation import tasks, zero_shot
+from basic_tf.evaluation import embedder, tasks, zero_shot
 from basic_tf.models import zoo
 
 NAMES = ["red square", "blue, square", "{green}", "50 % grey"]
@@ -61,7 +61,10 @@ def test_the_classifier_normalises_averages_normalises(run):
 
 
 def test_every_example_counts_once_at_any_batch_size(run, task):
-    outcomes = [zero_shot.evaluate(run, task, size) for size in (1, 7, 19, 64)]
+    outcomes = [
+        zero_shot.evaluate(embedder.Embedder(run, size), task)
+        for size in (1, 7, 19, 64)
+    ]
     for outcome in outcomes:
         assert outcome.metrics["num_examples"] == 19
         assert outcome.metrics == outcomes[0].metrics
@@ -77,8 +80,8 @@ def test_a_permutation_of_the_classes_changes_nothing(run, task):
         class_names=[NAMES[i] for i in order],
         labels=np.argsort(order)[task.labels],
     )
-    ours = zero_shot.evaluate(run, task)
-    theirs = zero_shot.evaluate(run, permuted)
+    ours = zero_shot.evaluate(embedder.Embedder(run), task)
+    theirs = zero_shot.evaluate(embedder.Embedder(run), permuted)
     for name in ("top1", "top5", "mean_per_class_recall"):
         assert ours.metrics[name] == pytest.approx(theirs.metrics[name], rel=1e-12)
     np.testing.assert_array_equal(
@@ -89,7 +92,9 @@ def test_a_permutation_of_the_classes_changes_nothing(run, task):
 def test_a_template_given_twice_changes_nothing(run, task):
     twice = dataclasses.replace(task, templates=["a {}", "a {}"])
     once = dataclasses.replace(task, templates=["a {}"])
-    ours, theirs = (zero_shot.evaluate(run, given) for given in (once, twice))
+    ours, theirs = (
+        zero_shot.evaluate(embedder.Embedder(run), given) for given in (once, twice)
+    )
     assert ours.metrics == theirs.metrics
     np.testing.assert_array_equal(ours.ranking.top_scores, theirs.ranking.top_scores)
 
@@ -97,9 +102,11 @@ def test_a_template_given_twice_changes_nothing(run, task):
 def test_evaluating_twice_gives_the_same_and_moves_no_variable(run, task):
     before = [variable.numpy() for variable in run.model.variables]
     other = dataclasses.replace(task, class_names=NAMES[::-1], templates=["{}"])
-    first = zero_shot.evaluate(run, task)
-    zero_shot.evaluate(run, other)  # a task in between leaves nothing behind
-    second = zero_shot.evaluate(run, task)
+    first = zero_shot.evaluate(embedder.Embedder(run), task)
+    zero_shot.evaluate(
+        embedder.Embedder(run), other
+    )  # a task in between leaves nothing behind
+    second = zero_shot.evaluate(embedder.Embedder(run), task)
     assert first.metrics == second.metrics
     np.testing.assert_array_equal(first.ranking.top_scores, second.ranking.top_scores)
     for value, variable in zip(before, run.model.variables, strict=True):
@@ -108,9 +115,9 @@ def test_evaluating_twice_gives_the_same_and_moves_no_variable(run, task):
 
 def test_texts_are_encoded_some_at_a_time(run, monkeypatch):
     texts = tf.constant([f"{name} {index}" for index in range(3) for name in NAMES])
-    whole = zero_shot.text_encoder(run)(texts)
-    monkeypatch.setattr(zero_shot, "MAX_TEXTS", 5)
-    np.testing.assert_allclose(zero_shot.text_encoder(run)(texts), whole, atol=1e-6)
+    whole = embedder.Embedder(run).texts(texts)
+    monkeypatch.setattr(embedder, "MAX_TEXTS", 5)
+    np.testing.assert_allclose(embedder.Embedder(run).texts(texts), whole, atol=1e-6)
 
 
 def test_many_images_of_many_classes_take_little_memory(run, task):
@@ -132,4 +139,6 @@ def test_many_images_of_many_classes_take_little_memory(run, task):
 
 def test_no_class_is_refused(run, task):
     with pytest.raises(ValueError, match="no class name"):
-        zero_shot.evaluate(run, dataclasses.replace(task, class_names=[]))
+        zero_shot.evaluate(
+            embedder.Embedder(run), dataclasses.replace(task, class_names=[])
+        )

@@ -1,6 +1,7 @@
 """The program on an untrained run and on tasks of folders."""
 
 import json
+import shutil
 
 import pytest
 import tiny_run
@@ -8,6 +9,7 @@ from absl import flags
 from absl.testing import flagsaver
 
 from basic_tf.data import example_table
+from basic_tf.evaluation import evaluations
 from experiments import evaluate
 from tests.data.source_files import picture
 
@@ -37,7 +39,14 @@ def folder(tmp_path_factory):
             path.write_bytes(picture(color))
     (folder / "data/colors/red/broken.png").write_bytes(b"")
     template = {"source": "folder:colors", "templates": ["a {}"]}
-    mine = {"mine": template, "recalls": template | {"metric": "mean_per_class_recall"}}
+    mine = {
+        "mine": template,
+        "probed": template | {"training": "folder:colors"},
+        "pairs": {"source": "csv:pairs.csv", "metric": "recall_at_1"},
+        "recalls": template | {"metric": "mean_per_class_recall"},
+    }
+    rows = [f"colors/{color}/0.png,a {color} square" for color in COLORS]
+    (folder / "data/pairs.csv").write_text("\n".join(["image,caption", *rows]))
     (folder / "mine.json").write_text(json.dumps(mine))
     return folder
 
@@ -83,12 +92,50 @@ def test_a_finished_task_is_not_evaluated_again(run, folder, tmp_path, monkeypat
     assert record["checkpoint"] == "step-00000000"
     assert "recalls: mean_per_class_recall" in first.out
     report = (tmp_path / "report.html").read_text()
-    monkeypatch.setattr(evaluate.zero_shot, "evaluate", None)  # it would be called
+    monkeypatch.setattr(evaluations.Evaluation, "run", None)  # it would be called
     second = run(**arguments, json=True)
     assert second.err.count("; evaluated before") == 2
     content = json.loads(second.out)["zero_shot"]
     assert content["mine"] == record["metrics"]
     assert (tmp_path / "report.html").read_text() == report
+
+
+def test_every_kind_is_kept_by_its_name_and_shown(run, folder, tmp_path):
+    names = ["pairs", "probed:linear_probe", "pairs:geometry"]
+    arguments = {"workdir": folder / "run", "output": tmp_path}
+    content = json.loads(run(**arguments, tasks=",".join(names), json=True).out)
+    files = {path.name for path in (tmp_path / "results").glob("*.json")}
+    assert files == {"pairs.json", "probed.linear_probe.json", "pairs.geometry.json"}
+    assert content["retrieval"]["pairs"]["num_texts"] == 3
+    assert content["retrieval"]["pairs"]["image_to_text_r5"] == 1.0
+    assert content["geometry"]["pairs"]["num_pairs"] == 3
+    probe = content["linear_probe"]["probed"]
+    # A fifth of the nine training images holds the probe's choice of lambda.
+    assert (probe["num_training"], probe["num_validation"]) == (8, 1)
+    assert probe["top1"] == 1.0  # the test images are the training images
+    assert len(list((tmp_path / "features").iterdir())) == 2  # each source once
+    again = run(**arguments, tasks=",".join(names), json=True)
+    assert again.err.count("; evaluated before") == 3
+    assert json.loads(again.out)["linear_probe"] == content["linear_probe"]
+
+
+def test_several_runs_and_checkpoints_are_in_one_report(run, folder, tmp_path):
+    others = []
+    for name in ("second", "third"):
+        others.append(tmp_path / name)
+        shutil.copytree(folder / "run", others[-1])
+    for suffix in ("index", "data-00000-of-00001"):
+        path = others[0] / f"checkpoints/step-00000000.{suffix}"
+        shutil.copy(path, path.with_name(f"step-00000007.{suffix}"))
+    with flagsaver.as_parsed(compare_workdir=[str(path) for path in others]):
+        arguments = {"workdir": folder / "run", "tasks": "mine", "sweep": "checkpoints"}
+        written = run(**arguments, output=tmp_path / "out", json=True)
+    content = json.loads(written.out)
+    top1 = content["zero_shot"]["mine"]["top1"]
+    assert content["sweep"] == {"0": {"mine": top1}}
+    assert content["second"]["sweep"] == {"0": {"mine": top1}, "7": {"mine": top1}}
+    assert content["third"]["zero_shot"] == content["zero_shot"]
+    assert "beside second, third" in (tmp_path / "out/report.html").read_text()
 
 
 def test_a_result_of_other_prompts_is_kept(run, folder, tmp_path):
@@ -112,7 +159,9 @@ def test_a_result_of_other_prompts_is_kept(run, folder, tmp_path):
         ({}, "--workdir is needed"),
         ({"tasks": ","}, "--tasks names no task"),
         ({"tasks": "mine,pet"}, "no task 'pet'; known: validation, serif"),
-        ({"tasks": "mine,mscoco"}, "mscoco is a task of retrieval"),
+        ({"tasks": "mine,mscoco:linear_probe"}, "mscoco is a task of retrieval"),
+        ({"tasks": "mine:probing"}, "no kind 'probing'; there are zero_shot, ret"),
+        ({"tasks": "mine:linear_probe"}, "names no training source"),
         ({"tasks": "mine,pets"}, "pets: no data in"),
     ],
 )

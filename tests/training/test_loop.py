@@ -8,6 +8,7 @@ import tiny_run
 
 from basic_tf.training import (
     checkpoints,
+    evaluator,
     loaded_run,
     loop,
     run_log,
@@ -70,6 +71,36 @@ def test_a_finished_run_is_left_as_it_is(finished, capsys):
     loop.train(tiny_run.tiny_config(data), workdir)
     assert "trained to its last step" in capsys.readouterr().out
     assert (workdir / "train.json").read_text() == before
+
+
+def test_evaluation_at_stated_steps_is_logged_and_leaves_training_as_it_is(
+    finished, tmp_path, monkeypatch
+):
+    data, workdir = finished
+    fields = {"metric": "top1", "templates": "characters", "only_present": True}
+    tiny = {"tiny": {"source": "tfds:glyphs/tiny:serif"} | fields}
+    monkeypatch.setattr(evaluator.task_files, "known_tasks", lambda: tiny)
+    config = tiny_run.tiny_config(data)
+    config.evaluation = {"tasks": ("tiny", "tiny:geometry"), "every_steps": 8}
+    loop.train(config, tmp_path / "run")
+    rows = [r for r in run_log.read_rows(tmp_path / "run") if "tiny/top1" in r]
+    assert [(row["phase"], row["total_step"]) for row in rows] == [
+        ("text", 8),
+        ("joint", 16),
+    ]
+    assert all("tiny:geometry/modality_gap" in row for row in rows)
+    assert_same_end(tmp_path / "run", workdir)
+
+
+def test_an_evaluation_that_cannot_be_stops_the_run_at_its_start(finished, tmp_path):
+    data, _ = finished
+    config = tiny_run.tiny_config(data)
+    config.evaluation = {"tasks": ("pets",), "every_steps": 8}
+    with pytest.raises(ValueError, match="pets: no data in"):
+        loop.train(config, tmp_path / "run")
+    config.evaluation.every_steps = -1
+    with pytest.raises(ValueError, match="every_steps is -1; 0 is for never"):
+        loop.train(config, tmp_path / "other")
 
 
 def test_a_loaded_run_classifies(finished):
