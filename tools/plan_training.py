@@ -9,8 +9,8 @@ attention again, `spmd_block` all of a block. GB are of 2^30 bytes.
 
 Plans of `spmd` are of the paper's step, where a device holds its part of the loss; on
 a mesh here every device computes the loss of all pairs. No phase trains yet with more
-than 4,096 pairs on a mesh, with rematerialization on a mesh of more than `model`, or
-with `slots` on a TPU: the last line names these plans.
+than 4,096 pairs on a mesh, with rematerialization in microbatches on a mesh of more
+than `model`, or with `slots` on a TPU: the last line names these plans.
 
 BASIC-L took 30.1 GB of a TPUv4's 32, for 65,536 pairs in microbatches of 8,192. `slots`
 comes to 28.3 GB on 2,048 devices (which the paper does not say; as many as its Table 2
@@ -121,7 +121,7 @@ def _record(planner, plan, largest, memory_bytes):
         "bytes": plan.parts,
         "flops": plan.flops,
         "wire_bytes": plan.wire_bytes,
-        "refusal": plan_choice.refusal(planner, plan.strategy),
+        "refusal": plan_choice.refusal(planner, plan),
     }
 
 

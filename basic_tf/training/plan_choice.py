@@ -57,8 +57,9 @@ def plan_all(planner, memory_bytes, microbatch_size=None):
     return rows
 
 
-def refusal(planner, strategy):
-    """Why `phase_sizes.check` refuses a strategy as yet; "" where it does not."""
+def refusal(planner, plan):
+    """Why `phase_sizes.check` refuses a plan as yet; "" where it does not."""
+    strategy = plan.strategy
     if strategy == memory_plan.SLOTS and planner.device_kind == "tpu":
         return "on a TPU"
     if strategy not in memory_plan.OVER_MODEL:
@@ -67,14 +68,15 @@ def refusal(planner, strategy):
         limit = contrastive_trainer.MAX_DENSE_BATCH_SIZE
         return f"more than {limit:,} pairs"
     recomputes = memory_plan.REMATERIALIZE[strategy] != encoder_memory.NOTHING
-    if recomputes and planner.num_model < planner.num_devices:
-        return "rematerialization over more than model"
+    in_parts = plan.microbatch_size < planner.examples
+    if recomputes and in_parts and planner.num_model < planner.num_devices:
+        return "rematerialization in microbatches over more than model"
     return ""
 
 
 def recommend(planner, plans, memory_bytes):
     """`(name of the strategy or None, sentences)`; these name what no phase trains."""
-    reasons = {plan.strategy: refusal(planner, plan.strategy) for plan in plans}
+    reasons = {plan.strategy: refusal(planner, plan) for plan in plans}
     refused = [f"{name} ({reason})" for name, reason in reasons.items() if reason]
     note = f" Plans alone, which no phase trains yet: {', '.join(refused)}."
     note = note if refused else ""

@@ -74,10 +74,11 @@ def test_where_all_fits_the_plain_step_is_recommended(planner):
     name, sentence = plan_choice.recommend(planner, rows, GB)
     assert name == DATA_PARALLEL
     assert sentence.startswith("Use data_parallel, 64 pairs of a device at a time")
-    assert sentence.endswith(
-        "Plans alone, which no phase trains yet: slots (on a TPU), spmd_remat "
-        "(rematerialization over more than model), spmd_block "
-        "(rematerialization over more than model)."
+    assert sentence.endswith("which no phase trains yet: slots (on a TPU).")
+    rows = [plan for plan, _ in plans(planner, GB, 8).values()]
+    assert plan_choice.recommend(planner, rows, GB)[1].endswith(
+        "spmd_remat (rematerialization in microbatches over more than model), "
+        "spmd_block (rematerialization in microbatches over more than model)."
     )
 
 
@@ -98,16 +99,20 @@ def test_what_does_not_fit_is_not_recommended(planner):
 
 
 @pytest.mark.parametrize(
-    ("batch_size", "num_model", "device_kind", "refused"),
+    ("batch_size", "num_model", "device_kind", "size", "refused"),
     [
-        (512, 8, "cpu", []),
-        (512, 2, "cpu", [SPMD_REMAT, SPMD_BLOCK]),
-        (512, 8, "tpu", [SLOTS]),
-        (8192, 8, "gpu", [SPMD, SPMD_REMAT, SPMD_BLOCK]),
+        (512, 8, "cpu", 8, []),
+        (512, 2, "cpu", None, []),
+        (512, 2, "cpu", 8, [SPMD_REMAT, SPMD_BLOCK]),
+        (512, 8, "tpu", 8, [SLOTS]),
+        (8192, 8, "gpu", 8, [SPMD, SPMD_REMAT, SPMD_BLOCK]),
     ],
 )
-def test_what_no_phase_trains_has_a_reason(batch_size, num_model, device_kind, refused):
+def test_what_no_phase_trains_has_a_reason(
+    batch_size, num_model, device_kind, size, refused
+):
     configuration = zoo.configuration("basic_nano")
     planner = memory_plan.Planner(configuration, batch_size, 8, num_model, device_kind)
-    strategies = memory_plan.STRATEGIES
-    assert [s for s in strategies if plan_choice.refusal(planner, s)] == refused
+    found = plans(planner, 1e3 * GB, size).values()
+    reasons = {plan.strategy: plan_choice.refusal(planner, plan) for plan, _ in found}
+    assert [strategy for strategy, reason in reasons.items() if reason] == refused
