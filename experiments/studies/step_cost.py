@@ -58,7 +58,7 @@ _NUM_DEVICES = flags.DEFINE_integer(
     "num_devices", 2, "Devices that share a step.", lower_bound=1
 )
 _BATCH_SIZES = flags.DEFINE_multi_integer(
-    "batch_size", BATCH_SIZES, "Pairs of a step; may be given several times."
+    "batch_sizes", BATCH_SIZES, "Pairs of a step; may be given several times."
 )
 _MEMORY_LIMIT = flags.DEFINE_integer(
     "memory_limit_mb", 16000, "What a step may take of the main memory, beside weights."

@@ -44,7 +44,7 @@ def test_a_name_that_is_taken_is_refused(tmp_path):
         ({"source": 3}, "source cannot be 3"),
         ({"num_classes": True}, "num_classes cannot be True"),
         ({"only_present": "yes"}, "only_present cannot be 'yes'"),
-        ({"sources": "x"}, "no field 'sources'; there are source, metric"),
+        ({"sources": "x"}, "no field 'sources'; there are source, training"),
         ({"metric": "top3"}, "no metric 'top3'; there are top1, mean_per_class"),
         ({"templates": "letters"}, "no templates 'letters'"),
         ({"templates": ["no slot"]}, "needs exactly one slot"),
