@@ -1,7 +1,8 @@
-"""Where the bytes of images are: read on demand, in TensorFlow ops only.
+"""Where the bytes of images are: read on demand, inside a `tf.data` map.
 
-No place is read through Python: where operations are deterministic, a `tf.data` map
-that calls Python runs one call at a time.
+In TensorFlow's ops where there is one. Python is called for parts of files, as no op
+seeks, and as a function without state: where operations are deterministic, others run
+one call at a time.
 """
 
 import dataclasses
@@ -115,18 +116,13 @@ class FileParts(_InFiles):
     def reader(self):
         """As `InMemory.reader`."""
         paths, rows = tf.constant(self.paths), tf.constant(self.rows)
-        sizes = [tf.io.gfile.stat(path).length for path in self.paths]
-        sizes = tf.constant(sizes, tf.int64)
 
         def read(index):
             file, start, length = tf.unstack(tf.gather(rows, index))
-            return tf.data.FixedLengthRecordDataset(
-                tf.gather(paths, file),
-                record_bytes=length,
-                header_bytes=start,
-                footer_bytes=tf.gather(sizes, file) - start - length,
-                buffer_size=length,
-            ).get_single_element()
+            # `tf.data.FixedLengthRecordDataset` would read all that is before it.
+            inputs = [tf.gather(paths, file), start, length]
+            part = tf.numpy_function(_read_part, inputs, tf.string, stateful=False)
+            return tf.ensure_shape(part, [])
 
         return read
 
@@ -193,6 +189,22 @@ class Several:
             return tf.switch_case(part, branches)
 
         return read
+
+
+def _read_part(path, start, length):
+    path, start, length = np.array(path).item().decode(), int(start), int(length)
+    # What `GFile` reads at once is many images long; it is for what is not on disk.
+    remote = "://" in path
+    try:
+        with tf.io.gfile.GFile(path, "rb") if remote else open(path, "rb", 0) as file:
+            file.seek(start)
+            part = file.read(length)
+    except OSError as error:
+        raise tf.errors.UnavailableError(None, None, str(error)) from None
+    if len(part) < length:
+        message = f"{path} ends before byte {start + length}"
+        raise tf.errors.DataLossError(None, None, message)
+    return part
 
 
 def read_record(path, start):

@@ -1,4 +1,6 @@
+import pathlib
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -6,6 +8,8 @@ import tensorflow as tf
 
 from basic_tf.data import image_places
 from tests import child_processes
+
+READ = pathlib.Path("/proc/self/io")
 
 
 def several(folder):
@@ -26,6 +30,11 @@ def read(places, indices):
     dataset = tf.data.Dataset.from_tensor_slices(indices)
     dataset = dataset.map(places.reader(), num_parallel_calls=2)
     return list(dataset.as_numpy_iterator())
+
+
+def bytes_read():
+    """By this process, of files and pipes."""
+    return int(re.search(r"rchar: (\d+)", READ.read_text())[1])
 
 
 def test_the_places_of_several_sources_are_one_row(tmp_path):
@@ -61,8 +70,24 @@ def test_a_part_beyond_the_end_of_its_file_fails(tmp_path):
     places = several(tmp_path)
     read = places.reader()
     (tmp_path / "joined").write_bytes(b"..three.fo")
-    with pytest.raises(tf.errors.OpError):
+    with pytest.raises(tf.errors.DataLossError, match="joined ends before byte 12"):
         read(tf.constant(4))
+    with pytest.raises(tf.errors.OpError, match="joined ends before byte 12"):
+        tf.function(read)(tf.constant(4))
+    (tmp_path / "joined").unlink()
+    with pytest.raises(tf.errors.UnavailableError, match=r"No such file.*joined"):
+        read(tf.constant(4))
+
+
+@pytest.mark.skipif(not READ.is_file(), reason="Linux counts what a process reads")
+def test_no_byte_before_a_part_is_read(tmp_path):
+    """Else an epoch would take the square of the length of an archive."""
+    (tmp_path / "parts").write_bytes(bytes(10_000_000) + b"part")
+    rows = np.array([[0, 10_000_000, 4]])
+    read = image_places.FileParts([str(tmp_path / "parts")], rows).reader()
+    before = bytes_read()
+    assert [read(tf.constant(0)).numpy() for _ in range(20)] == [b"part"] * 20
+    assert bytes_read() - before < 10_000_000
 
 
 PROGRAM = """
