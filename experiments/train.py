@@ -9,7 +9,7 @@ Examples:
   python -m experiments.train --config experiments/configs/glyphs.py:scratch \\
       --workdir runs/e --strategy spmd --mesh model:2 --logical_cpus 2
   python -m experiments.train --workdir runs/d \\
-      --config experiments/configs/finetune.py:runs/a,pairs.csv
+      --config experiments/configs/finetune.py:runs/a,csv:pairs.csv
 """
 
 import os

@@ -34,7 +34,7 @@ def given(tmp_path_factory):
 
 def small_config(run, table, variant=""):
     """Every batch is all the pairs, in another order."""
-    config = finetune.get_config(f"{run},{table}{variant}")
+    config = finetune.get_config(f"{run},csv:{table}{variant}")
     config.log_every, config.checkpoint_every = 1, 2
     phase = config.phases.finetune
     phase.steps, phase.warmup_steps, phase.learning_rate = 6, 1, 1e-3
@@ -149,18 +149,28 @@ def test_a_model_of_other_shapes_is_refused(given, tmp_path):
     assert not (tmp_path / "checkpoints").exists()
 
 
-@pytest.mark.parametrize("argument", ["", "run", "run,", ",a.csv", "run,a.csv,lot"])
+@pytest.mark.parametrize("argument", ["", "run,", ",csv:a", "run,a.csv", "run,lit"])
 def test_an_incomplete_argument_is_refused(argument):
-    with pytest.raises(ValueError, match="use RUN,TABLE or RUN,TABLE,lit"):
+    with pytest.raises(ValueError, match="use RUN,SOURCE or RUN,SOURCE,lit, as in"):
         finetune.get_config(argument)
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"there is no .*/config\.json; name a run's"):
-        finetune.get_config(f"{tmp_path},a.csv")
+        finetune.get_config(f"{tmp_path},csv:a.csv")
+
+
+@pytest.mark.parametrize(
+    "source", ["webdataset:{a,b}.tar", "3*csv:a,b.csv + 1*folder:photos"]
+)
+@pytest.mark.parametrize("variant", ["", ",lit"])
+def test_any_source_is_taken_commas_and_all(given, source, variant):
+    config = finetune.get_config(f"{given[0]},{source}{variant}")
+    assert config.data.train == source
+    assert bool(config.phases.finetune.augmentation) == (not variant)
 
 
 def test_its_phase_has_the_fields_of_the_others(given):
-    config = finetune.get_config(f"{given[0]},a.csv")
+    config = finetune.get_config(f"{given[0]},csv:a.csv")
     fields = set(glyphs.get_config().phases.joint)
     assert set(config.phases.finetune) == fields
