@@ -27,7 +27,7 @@ from basic_tf.models import zoo
 from experiments.studies import fresh_process, op_profile, page
 
 BATCH_SIZES = (1, 8, 32)
-QUICK = ("coatnet_0", "text_basic_s", "resnet50_x1")
+QUICK = ("coatnet_0", "text_basic_s")
 PROFILED = ("coatnet_0", 16)  # encoder and batch, measured in every case
 GOAL = 0.35  # share of a product's rate that its training step should have
 LARGEST_STEP = 2e12  # operations, forward and backward
