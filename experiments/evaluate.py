@@ -35,6 +35,8 @@ from basic_tf.evaluation import (
     kept_results,
     prompt_sets,
     report,
+    report_tables,
+    run_outcome,
     task_data,
     task_files,
     zero_shot,
@@ -136,7 +138,7 @@ def _evaluate(workdir, folder, setting):
     encoders = embedder.Embedder(run, _BATCH_SIZE.value, folder / "features")
     newest = loaded_run.newest_checkpoint(workdir)
     found = _keep(wanted, encoders, folder / "results", workdir, newest)
-    return report.RunOutcome(
+    return run_outcome.RunOutcome(
         workdir=workdir,
         run=run,
         results=found,
@@ -185,7 +187,7 @@ def _announce(name, result, was_finished):
         parts.append(
             f"{found['metric']} {found['value']:.4f} ({low:.4f} to {high:.4f})"
         )
-    shown = report.MEASURED.get(result.kind) or zero_shot.SHOWN
+    shown = report_tables.MEASURED.get(result.kind) or zero_shot.SHOWN
     parts += [
         f"{key.replace('_', ' ')} {found[key]:.4g}"
         for key in shown

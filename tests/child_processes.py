@@ -13,8 +13,6 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).parents[1]
-
 _FORKED = multiprocessing.get_context("forkserver")
 _FORKED.set_forkserver_preload(["tests.preloaded"])
 

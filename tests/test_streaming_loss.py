@@ -59,6 +59,15 @@ def in_lockstep(count, run):
         return list(pool.map(run_one, range(count)))
 
 
+def assert_close(actual, expected):
+    """Of losses, accuracies and gradients, in this order."""
+    np.testing.assert_allclose(actual[1], expected[1], rtol=1e-6)
+    for ours, theirs in zip(actual, expected, strict=True):
+        # Logits of up to 100 are rounded by 4e-6, and so are the probabilities.
+        scale = max(float(tf.reduce_max(tf.abs(theirs))), 1e-3)
+        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5 * scale)
+
+
 def assert_agrees(images, texts, log_scale, caption_ids, block_images):
     expected = value_and_gradients(
         losses.contrastive_loss, tf.float64, images, texts, log_scale, caption_ids
@@ -67,11 +76,7 @@ def assert_agrees(images, texts, log_scale, caption_ids, block_images):
         streaming_loss.streaming_contrastive_loss,
         tf.float32, images, texts, log_scale, caption_ids, block_images,
     )  # fmt: skip
-    np.testing.assert_allclose(actual[1], expected[1], rtol=1e-6)
-    for ours, theirs in zip(actual, expected, strict=True):
-        # Logits of up to 100 are rounded by 4e-6, and so are the probabilities.
-        scale = max(float(tf.reduce_max(tf.abs(theirs))), 1e-3)
-        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5 * scale)
+    assert_close(actual, expected)
 
 
 @settings(max_examples=30)

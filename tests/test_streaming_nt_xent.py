@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import given, settings, strategies
-from test_streaming_loss import in_lockstep, shapes_of_products, unit_vectors
+from test_streaming_loss import (
+    assert_close,
+    in_lockstep,
+    shapes_of_products,
+    unit_vectors,
+)
 
 from basic_tf import losses, streaming_nt_xent
 
@@ -27,14 +32,6 @@ def streamed(views, *options):
 
 def dense(views, temperature):
     return value_and_gradient(losses.nt_xent_loss, tf.float64, views, temperature)
-
-
-def assert_close(actual, expected):
-    np.testing.assert_allclose(actual[1], expected[1], rtol=1e-6)
-    for ours, theirs in zip(actual, expected, strict=True):
-        # Logits of up to 50 are rounded by 4e-6, and so are the probabilities.
-        scale = max(float(tf.reduce_max(tf.abs(theirs))), 1e-3)
-        np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5 * scale)
 
 
 @settings(max_examples=30)

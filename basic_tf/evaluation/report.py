@@ -4,35 +4,25 @@ The page is one file that loads nothing: pictures are `data:` URIs, and every te
 the run is escaped.
 """
 
-import dataclasses
 import json
 import pathlib
 import shlex
 
 import jinja2
-import numpy as np
 
 import basic_tf
 from basic_tf import files, memory
 from basic_tf.evaluation import (
-    intervals,
+    evaluations,
     report_plots,
     report_shifts,
+    report_tables,
     report_task,
+    run_outcome,
     zero_shot,
 )
 
 MAX_IMAGE_SIZE = 64
-MEASURED = {  # kind -> the metrics that the page shows
-    "retrieval": [
-        f"{way}_r{k}" for way in ("image_to_text", "text_to_image") for k in (1, 5, 10)
-    ],
-    "linear_probe": ["top1", "mean_per_class_recall", "lambda", "num_training"],
-    "geometry": [
-        *("alignment", "modality_gap", "image_uniformity", "text_uniformity"),
-        *("image_rank_me", "text_rank_me", "num_pairs"),
-    ],
-}
 TRAIN_KEYS = (
     "seconds",
     "examples_per_second",
@@ -42,43 +32,12 @@ TRAIN_KEYS = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class RunOutcome:
-    """A run and how it did.
-
-    Attributes:
-        workdir: folder of the run.
-        run: `loaded_run.LoadedRun`.
-        results: `{name of the evaluation: TaskResult}`.
-        rows: rows of its `metrics.jsonl`.
-        training: content of its `train.json`.
-        descriptions: `{name of a task: what it is}`.
-        sweep: `{step of a checkpoint: {task: accuracy}}`, where all were evaluated.
-    """
-
-    workdir: str
-    run: object
-    results: dict
-    rows: list
-    training: dict
-    descriptions: dict = dataclasses.field(default_factory=dict)
-    sweep: dict = dataclasses.field(default_factory=dict)
-
-    def of_kind(self, kind):
-        """`{task: TaskResult}` of one kind."""
-        return {
-            name.partition(":")[0]: result
-            for name, result in self.results.items()
-            if result.kind == kind
-        }
-
-
 def write(output_dir, outcome, compared=()):
     """Writes `report.json` and `report.html`, each whole or not at all.
 
     Args:
         output_dir: folder, made when missing.
-        outcome: `RunOutcome`.
+        outcome: `run_outcome.RunOutcome`.
         compared: others to show beside it; their numbers stand in `report.json` under
             the names of their folders.
 
@@ -89,7 +48,7 @@ def write(output_dir, outcome, compared=()):
         ValueError: if that name is one of the file's own keys.
     """
     content = _numbers(outcome)
-    names = _names([outcome, *compared])[1:]
+    names = run_outcome.names([outcome, *compared])[1:]
     for name, other in zip(names, compared, strict=True):
         if name in content:
             raise ValueError(f"a compared run cannot be called {name!r}: rename it")
@@ -123,12 +82,17 @@ def render(outcome, compared=(), output_dir=None):
     size = min(outcome.run.image_size, MAX_IMAGE_SIZE)
     return environment.get_template("report.html.jinja").render(
         version=basic_tf.__version__,
-        runs=[_run(*pair) for pair in zip(outcomes, _names(outcomes), strict=True)],
-        splits=_splits(outcomes),
-        other_metrics=_other_metrics(outcomes),
-        shifts=_shifts(outcomes),
-        shift_plot=report_shifts.plot_uri(_shifts(outcomes)),
-        measured=[_measured(outcomes, kind) for kind in MEASURED],
+        runs=[
+            _run(*pair)
+            for pair in zip(outcomes, run_outcome.names(outcomes), strict=True)
+        ],
+        splits=report_tables.splits(outcomes),
+        other_metrics=report_tables.other_metrics(outcomes),
+        shifts=report_tables.shifts(outcomes),
+        shift_plot=report_shifts.plot_uri(report_tables.shifts(outcomes)),
+        measured=[
+            report_tables.measured(outcomes, kind) for kind in report_tables.MEASURED
+        ],
         tasks=[
             report_task.describe(name, result, size)
             for name, result in outcome.of_kind(zero_shot.KIND).items()
@@ -143,46 +107,16 @@ def _numbers(outcome):
     """One run's part of `report.json`."""
     training = outcome.training
     return {
-        **{kind: _metrics(outcome, kind) for kind in (zero_shot.KIND, *MEASURED)},
-        "shifts": report_shifts.rows(_names([outcome])[0], _accuracies(outcome)),
+        **{kind: outcome.metrics_of_kind(kind) for kind in evaluations.KINDS},
+        "shifts": report_shifts.rows(
+            run_outcome.names([outcome])[0], outcome.accuracies()
+        ),
         "sweep": outcome.sweep,
         "train": {key: training[key] for key in TRAIN_KEYS},
         "peak_memory_mb": _peak_memory_mb(outcome),
         "parameters": training["parameters"],
         "config": _configuration(outcome),
     }
-
-
-def _metrics(outcome, kind):
-    return {name: result.metrics for name, result in outcome.of_kind(kind).items()}
-
-
-def _accuracies(outcome):
-    found = _metrics(outcome, zero_shot.KIND)
-    return {name: m["top1"] for name, m in found.items() if "top1" in m}
-
-
-def _shifts(outcomes):
-    """Rows of all runs; see `report_shifts.rows`."""
-    pairs = zip(_names(outcomes), outcomes, strict=True)
-    return [
-        row for name, o in pairs for row in report_shifts.rows(name, _accuracies(o))
-    ]
-
-
-def _measured(outcomes, kind):
-    """A table of what is measured beside zero-shot classification.
-
-    Returns:
-        `{"title", "columns", "rows": [(run, task, [value or None])]}`.
-    """
-    keys = MEASURED[kind]
-    rows = [
-        (run, task, [metrics.get(key) for key in keys])
-        for run, outcome in zip(_names(outcomes), outcomes, strict=True)
-        for task, metrics in _metrics(outcome, kind).items()
-    ]
-    return {"kind": kind, "columns": keys, "rows": rows}
 
 
 def _peak_memory_mb(outcome):
@@ -192,14 +126,6 @@ def _peak_memory_mb(outcome):
 
 def _configuration(outcome):
     return json.loads(outcome.run.config.to_json_best_effort())
-
-
-def _names(outcomes):
-    """Short names of the runs, that differ."""
-    names = [pathlib.Path(outcome.workdir).resolve().name for outcome in outcomes]
-    return (
-        names if len(set(names)) == len(names) else [str(o.workdir) for o in outcomes]
-    )
 
 
 def _run(outcome, name):
@@ -233,55 +159,6 @@ def _phases(outcome, config):
             totals | settings | {"name": name, "color": color, "curves": curves}
         )
     return phases
-
-
-def _splits(outcomes):
-    """Rows of the table of accuracies: tasks of one class an image, for each run."""
-    splits = []
-    for name, results in _by_task(outcomes):
-        found = next(result.metrics for result in results if result)
-        if "top1" not in found:
-            continue
-        splits.append(
-            {
-                "name": name,
-                "description": outcomes[0].descriptions.get(name, ""),
-                "num_examples": found["num_examples"],
-                "num_classes": found["num_classes"],
-                "metrics": [result and result.metrics for result in results],
-                "intervals": [_difference(results[0], other) for other in results[1:]],
-            }
-        )
-    return splits
-
-
-def _difference(first, second):
-    """95 % interval of the difference in top-1 on the same examples, or None."""
-    if not first or not second or not first.ranking or not second.ranking:
-        return None
-    if not np.array_equal(first.labels, second.labels):
-        return None
-    return intervals.paired_difference(
-        first.ranking.ranks == 0, second.ranking.ranks == 0
-    )
-
-
-def _other_metrics(outcomes):
-    """Rows of the tasks whose main metric is not top-1: name, metric, of each run."""
-    rows = []
-    for name, results in _by_task(outcomes):
-        found = [result and result.metrics for result in results]
-        metric = next(metrics["metric"] for metrics in found if metrics)
-        if metric != "top1":
-            rows.append((name, metric.replace("_", " "), found))
-    return rows
-
-
-def _by_task(outcomes):
-    """`(task, [zero-shot TaskResult or None of each run])`."""
-    found = [outcome.of_kind(zero_shot.KIND) for outcome in outcomes]
-    for name in dict.fromkeys(name for results in found for name in results):
-        yield name, [results.get(name) for results in found]
 
 
 def _commands(outcomes, output_dir):

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from basic_tf import slices
 from basic_tf.training import microbatching, phase_optimizer, slot_accumulation
 from basic_tf.training.contrastive_trainer import MAX_DENSE_BATCH_SIZE, is_dense
 
@@ -18,9 +19,10 @@ def check(config, mesh=None):
     """
     num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if config.batch_size % num_replicas:
+        sizes = range(num_replicas, config.batch_size + 2 * num_replicas, num_replicas)
         raise ValueError(
             f"batch_size {config.batch_size} is not a multiple of the {num_replicas} "
-            f"replicas; use {_near(config.batch_size, num_replicas)}"
+            f"replicas; use one of {slices.nearest(sizes, config.batch_size)}"
         )
     of_replica = config.batch_size // num_replicas
     of = f" of each of {num_replicas} replicas" if num_replicas > 1 else ""
@@ -53,12 +55,6 @@ def _check_on_mesh(config, mesh):
         raise ValueError("accumulate slots does not run on a mesh; use buffer")
     if config.batch_norm == "global":
         raise ValueError("batch_norm global does not run on a mesh; use microbatch")
-
-
-def _near(size, divisor):
-    """The multiples of a number that are nearest to a size, in words."""
-    below = size // divisor * divisor
-    return " or ".join(str(size) for size in (below, below + divisor) if size)
 
 
 def _check_in_one_piece(config):

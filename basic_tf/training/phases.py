@@ -1,34 +1,22 @@
-"""The phases of a training run (BASIC section 8), each made from its configuration.
-
-1. `supervised`: the image encoder alone, softmax over the names.
-2. `contrastive` with an image encoder that `rules` freeze: its embeddings of the
-   training images are computed once.
-3. `contrastive` with all variables trained: both encoders together.
-
-In place of the first, `simclr` trains the image encoder without names (SimCLR).
-"""
+"""A phase of a training run, made from its configuration: trainer, optimizer, data."""
 
 import dataclasses
 import functools
 from collections.abc import Callable
 
 import keras
-import tensorflow as tf
 from absl import logging
 
 from basic_tf.data import augmentation as augmentations
-from basic_tf.data import batches, example_order, simclr_augmentation
-from basic_tf.evaluation import features
+from basic_tf.data import batches, example_order
 from basic_tf.training import (
     checkpoints,
     distribution,
+    phase_kinds,
     phase_optimizer,
     phase_sizes,
     sharding,
 )
-from basic_tf.training.contrastive_trainer import ContrastiveTrainer, is_dense
-from basic_tf.training.simclr_trainer import SimCLRTrainer
-from basic_tf.training.supervised_trainer import SupervisedTrainer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +68,7 @@ def check_fields(name, config, mesh=None):
     """
     phase_optimizer.check_rates(name, config)
     try:
-        if config.kind not in _KINDS:
-            raise ValueError(f"kind {config.kind!r} is none of {', '.join(_KINDS)}")
+        phase_kinds.check_name(config.kind)
         phase_sizes.check(config, mesh)
         augmentations.check(config.augmentation.to_dict())
     except ValueError as error:
@@ -103,25 +90,9 @@ def check_phase(name, config, model, examples, mesh=None):
     """
     check_fields(name, config, mesh)
     try:
-        if _needs_labels(config):
-            examples = examples.labelled()
+        examples = phase_kinds.examples_of(config, examples)
         example_order.batch_counts(examples.groups(), config.batch_size)
-        if _needs_labels(config) and not examples.label_sets:
-            why = "kind supervised" if config.kind == "supervised" else "online_probe"
-            raise ValueError(f"{why} needs labelled examples")
-        if config.kind == "supervised":
-            _supervised_trainer(config, model, examples)
-            return
-        if config.kind == "simclr":
-            _check_simclr(config)
-            _simclr_trainer(config, model, examples)
-            return
-        trainer = _contrastive_trainer(config, model)
-        if config.augmentation and not trainer.trains_images:
-            raise ValueError(
-                "augmentation must be empty where the image encoder is frozen, as it "
-                f"embeds every image once; it is {config.augmentation.to_dict()}"
-            )
+        phase_kinds.check(config, model, examples)
     except ValueError as error:
         raise ValueError(f"phase {name}: {error}") from None
 
@@ -152,10 +123,9 @@ def make_phase(name, config, model, examples, tokenizer, image_size, seed, mesh=
         ValueError: as `check_phase`.
     """
     check_phase(name, config, model, examples, mesh)
-    if _needs_labels(config):
-        examples = examples.labelled()
+    examples = phase_kinds.examples_of(config, examples)
     _announce_batches(name, examples.groups(), config.batch_size)
-    trainer, fields = _KINDS[config.kind](
+    trainer, fields = phase_kinds.make(
         config, model, examples, tokenizer, image_size, seed
     )
     optimizer = phase_optimizer.make_optimizer(config)
@@ -203,122 +173,6 @@ def _make_parts(
         examples.groups(), config.batch_size, first_step, last_step, seed, *parts
     )
     images = None
-    if config.kind == "simclr":
-        images = batches.training_views(
-            examples, image_size, indices_by_step, seed, config.strength
-        )
-    elif "image_embedding" not in fields:
-        images = batches.training_images(
-            examples,
-            image_size,
-            indices_by_step,
-            seed,
-            config.augmentation.to_dict(),
-        )
+    if "image_embedding" not in fields:
+        images = phase_kinds.images(config, examples, image_size, indices_by_step, seed)
     return batches.training_batches(indices_by_step, fields, images)
-
-
-def _supervised(config, model, examples, tokenizer, image_size, seed):
-    """The trainer, and the `batches.training_batches` fields of what it takes."""
-    trainer = _supervised_trainer(config, model, examples, seed)
-    labels = batches.label_loader(examples, config.label_balance)
-    return trainer, {"labels": labels}
-
-
-def _supervised_trainer(config, model, examples, seed=0):
-    return SupervisedTrainer(
-        model,
-        len(examples.label_names),
-        config.rules,
-        config.microbatch_image,
-        config.batch_norm,
-        seed,
-        config.rematerialization,
-    )
-
-
-def _needs_labels(config):
-    """Whether a phase trains on labelled examples alone."""
-    return config.kind == "supervised" or config.get("online_probe", False)
-
-
-def _check_simclr(config):
-    if config.augmentation:
-        raise ValueError(
-            "augmentation must be empty for kind simclr, whose views are SimCLR's; it "
-            f"is {config.augmentation.to_dict()}"
-        )
-    if not config.temperature > 0:
-        raise ValueError(f"temperature {config.temperature} must be more than 0")
-    simclr_augmentation.draw_distortion([0, 0], config.strength)
-
-
-def _simclr(config, model, examples, tokenizer, image_size, seed):
-    """As `_supervised`."""
-    trainer = _simclr_trainer(config, model, examples, seed)
-    fields = {}
-    if config.online_probe:
-        fields["labels"] = batches.label_loader(examples)
-    return trainer, fields
-
-
-def _simclr_trainer(config, model, examples, seed=0):
-    return SimCLRTrainer(
-        model,
-        config.rules,
-        config.temperature,
-        config.head_layers,
-        config.head_dim,
-        len(examples.label_names) if config.online_probe else 0,
-        config.microbatch_image,
-        config.batch_norm,
-        seed,
-        config.rematerialization,
-    )
-
-
-def _contrastive(config, model, examples, tokenizer, image_size, seed):
-    """As `_supervised`."""
-    trainer = _contrastive_trainer(config, model, seed)
-    choose = batches.caption_chooser(examples, seed)
-
-    def of_captions(rows):
-        load = batches.row_loader(rows)
-        return lambda step, indices: load(step, choose(step, indices))
-
-    captions = of_captions(examples.captions)
-    fields = {"token_ids": lambda step, indices: tokenizer(captions(step, indices))}
-    if config.exclude_equal_captions:
-        fields["caption_ids"] = of_captions(
-            batches.number_captions(examples.captions, tokenizer)
-        )
-    if not trainer.trains_images:
-        logging.info("the image encoder is frozen: embedding all training images once")
-        embeddings = features.embed_images(model, examples, image_size)
-        fields["image_embedding"] = batches.row_loader(embeddings)
-    num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    form = "dense" if is_dense(config.batch_size, num_replicas) else "streaming"
-    logging.info("%s loss of %d pairs", form, config.batch_size)
-    if config.accumulate == "slots":
-        logging.info("second moments by the spread of the halves of each microbatch")
-    return trainer, fields
-
-
-def _contrastive_trainer(config, model, seed=0):
-    return ContrastiveTrainer(
-        model,
-        config.rules,
-        config.microbatch_image,
-        config.microbatch_text,
-        config.batch_norm,
-        config.accumulate,
-        seed,
-        config.rematerialization,
-    )
-
-
-_KINDS = {
-    "supervised": _supervised,
-    "contrastive": _contrastive,
-    "simclr": _simclr,
-}

@@ -7,7 +7,7 @@ import tensorflow as tf
 from ml_collections import ConfigDict
 
 from basic_tf.data import sources
-from basic_tf.evaluation import metrics, report, task_metrics, task_result
+from basic_tf.evaluation import metrics, run_outcome, task_metrics, task_result
 
 
 def make_scores(num_classes, num_examples=60, noise=0.5, seed=0):
@@ -74,7 +74,7 @@ def make_outcome(results, workdir="runs/demo", image_size=8):
     run = types.SimpleNamespace(
         config=ConfigDict(config), label_names=["a", "b"], image_size=image_size
     )
-    return report.RunOutcome(workdir, run, results, rows, training)
+    return run_outcome.RunOutcome(workdir, run, results, rows, training)
 
 
 def names(count, prefix="class"):

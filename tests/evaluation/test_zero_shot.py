@@ -113,13 +113,6 @@ def test_evaluating_twice_gives_the_same_and_moves_no_variable(run, task):
         np.testing.assert_array_equal(value, variable.numpy())
 
 
-def test_texts_are_encoded_some_at_a_time(run, monkeypatch):
-    texts = tf.constant([f"{name} {index}" for index in range(3) for name in NAMES])
-    whole = embedder.Embedder(run).texts(texts)
-    monkeypatch.setattr(embedder, "MAX_TEXTS", 5)
-    np.testing.assert_allclose(embedder.Embedder(run).texts(texts), whole, atol=1e-6)
-
-
 def test_many_images_of_many_classes_take_little_memory(run, task):
     generator = np.random.default_rng(0)
     embeddings, weights = generator.normal(size=(2, 10_000, 16)).astype(np.float32)
